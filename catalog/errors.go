@@ -1,0 +1,15 @@
+package catalog
+
+import "errors"
+
+// What callers tell apart with errors.Is. Any other error of Commit means that its outcome is unknown.
+var (
+	// ErrNotFound: no such table or namespace.
+	ErrNotFound = errors.New("not found")
+	// ErrExists: the table or namespace is there already.
+	ErrExists = errors.New("already exists")
+	// ErrConflict: the commit definitely did not land because its requirements do not hold any more. Reload and ask again.
+	ErrConflict = errors.New("commit conflict")
+	// ErrPermanent: definitely refused; the same request will be refused again.
+	ErrPermanent = errors.New("refused")
+)

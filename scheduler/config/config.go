@@ -1,0 +1,123 @@
+package config
+
+import "time"
+
+// Config is the whole configuration of a scheduler and of the processes it starts.
+type Config struct {
+	// Path is the file this was read from; "" if there was none.
+	Path string `koanf:"-"`
+	// DataDir holds the journal, sockets, scratch space and, by default, the catalog and the warehouse.
+	DataDir string `koanf:"data_dir"`
+	// Listen is the address for clients and executors. "" is no listener for others: an embedded cluster picks a free loopback port.
+	Listen string `koanf:"listen"`
+	// Cluster names the markers of this cluster in its tables: 1 to 40 of a-z, 0-9 and -. Never change it.
+	Cluster string `koanf:"cluster"`
+
+	TLS       TLS                `koanf:"tls"`
+	Auth      Auth               `koanf:"auth"`
+	Catalogs  map[string]Catalog `koanf:"catalogs"`
+	Sources   Sources            `koanf:"sources"`
+	Plugins   Plugins            `koanf:"plugins"`
+	Executors Executors          `koanf:"executors"`
+	Timeouts  Timeouts           `koanf:"timeouts"`
+	Limits    Limits             `koanf:"limits"`
+	Log       Log                `koanf:"log"`
+}
+
+// TLS are PEM files. ClientCA, if set, demands client certificates that it signed.
+type TLS struct {
+	Cert     string `koanf:"cert"`
+	Key      string `koanf:"key"`
+	ClientCA string `koanf:"client_ca"`
+}
+
+// Enabled says whether listeners speak TLS.
+func (t TLS) Enabled() bool { return t.Cert != "" }
+
+// Auth says who may connect. Without it only loopback is served.
+type Auth struct {
+	JoinToken Secret  `koanf:"join_token"` // executors show it
+	Tokens    []Token `koanf:"tokens"`     // clients show one
+}
+
+// Token is one client's bearer token; jobs belong to its principal.
+type Token struct {
+	Principal string `koanf:"principal"`
+	Token     Secret `koanf:"token"`
+}
+
+// Kinds of catalog.
+const (
+	CatalogSQL  = "sql"
+	CatalogSink = "sink"
+)
+
+// Catalog is one entry of catalogs; its key is the name users type.
+type Catalog struct {
+	// Type is sql, or sink for tables that are directories of a storage sink.
+	Type string `koanf:"type"`
+
+	// URI of a sql catalog: sqlite:///abs/file.db or postgresql://user@host:port/database. It holds no password.
+	URI string `koanf:"uri"`
+	// Name is the catalog's name inside the database; the key by default.
+	Name string `koanf:"name"`
+	// Warehouse is where new tables go: file:///dir.
+	Warehouse string `koanf:"warehouse"`
+	// Secret holds the secrets by their name: password.
+	Secret map[string]Secret `koanf:"secret"`
+
+	// Sink of a sink catalog: the plugin's name.
+	Sink string `koanf:"sink"`
+	// Root of a sink catalog: file:///dir; its tables are <root>/<namespace>/<table>.
+	Root string `koanf:"root"`
+}
+
+// Sources says which local files statements may read. Signet's own files, /proc, /sys, /dev and /run are denied always.
+type Sources struct {
+	Roots []string `koanf:"roots"` // if set, only files below these
+	Deny  []string `koanf:"deny"`  // never files below these
+}
+
+// Plugins says where sink plugins are and what they may ask for.
+type Plugins struct {
+	// Dir holds signet-sink-* and plugins.lock; "" means the plugins directory beside the running binary.
+	Dir string `koanf:"dir"`
+	// AllowUnlocked starts plugins that plugins.lock does not name.
+	AllowUnlocked bool `koanf:"allow_unlocked"`
+	// Secrets: sink name → secret name → secret.
+	Secrets map[string]map[string]Secret `koanf:"secrets"`
+	// Dial: sink name → name → host:port.
+	Dial map[string]map[string]string `koanf:"dial"`
+}
+
+// Executors says which executors this scheduler starts by itself and what each gets.
+type Executors struct {
+	Local       int    `koanf:"local"`        // processes to start; 0: all come from elsewhere
+	Slots       int    `koanf:"slots"`        // tasks at a time in each; 0: one
+	Threads     int    `koanf:"threads"`      // DuckDB threads for each task; 0: all cores divided by all slots
+	MemoryLimit Bytes  `koanf:"memory_limit"` // for each process; 0: half of the machine, divided by local
+	Scratch     string `koanf:"scratch"`      // directory; <data_dir>/scratch by default
+	Binary      string `koanf:"binary"`       // signet-executor beside the running binary by default
+}
+
+// Timeouts are how long things may take.
+type Timeouts struct {
+	Heartbeat    time.Duration `koanf:"heartbeat"`     // executors report this often
+	ExecutorLoss time.Duration `koanf:"executor_loss"` // an executor unheard of for this long is lost
+	PluginStart  time.Duration `koanf:"plugin_start"`
+	Drain        time.Duration `koanf:"drain"` // how long a shutdown waits for running work
+}
+
+// Limits are bounds on single jobs.
+type Limits struct {
+	TaskRetries    int   `koanf:"task_retries"`     // further attempts of a task
+	CommitRetries  int   `koanf:"commit_retries"`   // further attempts after definite conflicts
+	MaxResultBytes Bytes `koanf:"max_result_bytes"` // of one SELECT
+	MaxSourceFiles int   `koanf:"max_source_files"` // of one statement
+}
+
+// Log says what is logged; always to stderr.
+type Log struct {
+	Level  string `koanf:"level"`  // debug, info, warn, error
+	Format string `koanf:"format"` // text or json
+}
