@@ -42,7 +42,8 @@ type Catalog interface {
 	// Commit applies updates to the table if the requirements hold; both are JSON arrays as in Iceberg REST. It is one
 	// compare-and-swap. The answers: nil (landed, and the table as it is then), ErrConflict (definitely did not land, the
 	// requirements no longer hold: reload and ask again), ErrPermanent (definitely refused, asking again is useless), and
-	// any other error: unknown. A request that carries an add-snapshot whose id the table already holds has landed.
+	// any other error: unknown (ErrNotSent among them says that
+	// this call sent nothing). A request that carries an add-snapshot whose id the table already holds has landed.
 	// With an assert-create among the requirements the table must not exist and is created by this very step.
 	Commit(ctx context.Context, id Ident, requirements, updates []byte) (*Table, error)
 

@@ -12,4 +12,7 @@ var (
 	ErrConflict = errors.New("commit conflict")
 	// ErrPermanent: definitely refused; the same request will be refused again.
 	ErrPermanent = errors.New("refused")
+	// ErrNotSent: this call of Commit failed before anything was sent, so this call did not land. It says nothing about earlier
+	// calls with the same request: to whoever resolves an unknown outcome it is one more unknown.
+	ErrNotSent = errors.New("nothing was sent")
 )

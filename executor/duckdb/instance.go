@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,7 @@ type Access struct {
 	ReadFiles   []string // absolute paths of the input files
 	WriteDirs   []string // absolute paths of directories that COPY may write below
 	TempDir     string   // where DuckDB spills; empty: it may not spill
-	MemoryBytes int64    // memory_limit; 0: DuckDB's default, 80 % of the machine
+	MemoryBytes int64    // memory_limit; 0: as in the pool's Options
 	Threads     int      // 0: 1
 	// KeepOrder keeps the order of the input in the output of queries without ORDER BY. It costs memory on large writes.
 	KeepOrder bool
@@ -28,34 +29,37 @@ type Setup func(ctx context.Context, conn *sql.Conn) error
 
 // Instance is one DuckDB, in memory, with one connection. It is not safe for concurrent use, except for Interrupt and Close.
 type Instance struct {
-	db     *sql.DB
-	conn   *sql.Conn
-	access Access
-
-	mu      sync.Mutex
-	raw     rawConn // for Interrupt; zero after Close
+	db      *sql.DB
+	conn    *sql.Conn
+	opts    Options
+	access  Access
 	sources []*boundSource
+	uses    int
+
+	mu          sync.Mutex
+	raw         rawConn // for Interrupt; zero after Close
+	interrupted bool
 }
 
 // startOptions apply while the instance opens, when DuckDB would otherwise start one thread per core.
-const startOptions = "?threads=1&autoinstall_known_extensions=false&autoload_known_extensions=false&allow_community_extensions=false" +
-	"&allow_persistent_secrets=false&errors_as_json=false&TimeZone=UTC"
+const startOptions = "?threads=1&preserve_insertion_order=false&autoinstall_known_extensions=false&autoload_known_extensions=false" +
+	"&allow_community_extensions=false&allow_persistent_secrets=false"
 
-func open(ctx context.Context, setup Setup) (*Instance, error) {
+func open(ctx context.Context, opts Options) (*Instance, error) {
 	connector, err := driver.NewConnector(startOptions, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open DuckDB: %w", err)
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1)
-	inst := &Instance{db: db}
-	if err := inst.start(ctx, setup); err != nil {
+	inst := &Instance{db: db, opts: opts.withDefaults()}
+	if err := inst.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start DuckDB: %w", err), inst.Close())
 	}
 	return inst, nil
 }
 
-func (i *Instance) start(ctx context.Context, setup Setup) error {
+func (i *Instance) start(ctx context.Context) error {
 	conn, err := i.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -64,46 +68,70 @@ func (i *Instance) start(ctx context.Context, setup Setup) error {
 	if i.raw, err = rawConnOf(conn); err != nil {
 		return err
 	}
-	if setup != nil {
-		return setup(ctx, conn)
+	stmts := []string{"SET TimeZone='UTC'", "SET temp_directory=''"}
+	if i.opts.Threads > 1 {
+		stmts = append(stmts, fmt.Sprintf("SET threads=%d", i.opts.Threads))
+	}
+	if i.opts.MemoryBytes > 0 {
+		stmts = append(stmts, memoryLimit(i.opts.MemoryBytes))
+	}
+	if err := i.exec(ctx, stmts...); err != nil {
+		return err
+	}
+	if i.opts.Setup != nil {
+		return i.opts.Setup(ctx, conn)
 	}
 	return nil
 }
+
+func (i *Instance) exec(ctx context.Context, stmts ...string) error {
+	_, err := i.conn.ExecContext(ctx, strings.Join(stmts, ";\n"))
+	return err
+}
+
+// memoryLimit spells a limit; DuckDB takes no plain number.
+func memoryLimit(bytes int64) string { return fmt.Sprintf("SET memory_limit='%dB'", bytes) }
 
 // lock closes the doors in the one order that works: an allow-list cannot be set after external access is off, and nothing at all after the
 // configuration is locked.
 func (i *Instance) lock(ctx context.Context, a Access) error {
-	stmts, err := lockStatements(a)
-	if err != nil {
-		return err
-	}
-	if _, err := i.conn.ExecContext(ctx, strings.Join(stmts, ";\n")); err != nil {
-		return err
-	}
-	i.access = a
-	return nil
-}
-
-func lockStatements(a Access) ([]string, error) {
-	for _, p := range append(append(append([]string{}, a.ReadFiles...), a.WriteDirs...), a.TempDir) {
+	for _, p := range slices.Concat(a.ReadFiles, a.WriteDirs, []string{a.TempDir}) {
 		if p != "" && !filepath.IsAbs(p) {
-			return nil, fmt.Errorf("%q: want an absolute path", p)
+			return fmt.Errorf("%q: want an absolute path", p)
 		}
 	}
-	stmts := []string{
-		"SET threads=" + fmt.Sprint(max(1, a.Threads)),
-		"SET preserve_insertion_order=" + fmt.Sprint(a.KeepOrder),
-		"SET temp_directory=" + Literal(a.TempDir),
+	var stmts []string
+	if n := max(1, a.Threads); n != i.opts.Threads {
+		stmts = append(stmts, fmt.Sprintf("SET threads=%d", n))
 	}
-	if a.MemoryBytes > 0 {
-		stmts = append(stmts, fmt.Sprintf("SET memory_limit='%d B'", a.MemoryBytes))
+	if a.KeepOrder {
+		stmts = append(stmts, "SET preserve_insertion_order=true")
 	}
-	return append(stmts,
-		"SET allowed_paths="+ListLiteral(a.ReadFiles),
-		"SET allowed_directories="+ListLiteral(a.WriteDirs),
-		"SET enable_external_access=false",
-		"SET lock_configuration=true",
-	), nil
+	if a.TempDir != "" {
+		stmts = append(stmts, "SET temp_directory="+Literal(a.TempDir))
+	}
+	if a.MemoryBytes > 0 && a.MemoryBytes != i.opts.MemoryBytes {
+		stmts = append(stmts, memoryLimit(a.MemoryBytes))
+	}
+	if len(a.ReadFiles) > 0 {
+		stmts = append(stmts, "SET allowed_paths="+ListLiteral(allowedPaths(a.ReadFiles)))
+	}
+	if len(a.WriteDirs) > 0 {
+		stmts = append(stmts, "SET allowed_directories="+ListLiteral(a.WriteDirs))
+	}
+	i.access = a
+	return i.exec(ctx, append(stmts, "SET enable_external_access=false", "SET lock_configuration=true")...)
+}
+
+// allowedPaths adds the escaped spelling of names that look like patterns: DuckDB checks the pattern and then the file it stands for.
+func allowedPaths(files []string) []string {
+	out := files
+	for _, f := range files {
+		if pattern, err := globEscape(f); err == nil && pattern != f {
+			out = append(out[:len(out):len(out)], pattern)
+		}
+	}
+	return out
 }
 
 // Conn is the instance's only connection. The caller does not close it.
@@ -116,7 +144,15 @@ func (i *Instance) Access() Access { return i.access }
 func (i *Instance) Interrupt() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.interrupted = true
 	i.raw.interrupt()
+}
+
+// Interrupted reports whether Interrupt was called.
+func (i *Instance) Interrupted() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.interrupted
 }
 
 // Close frees the instance and all its memory. It may be called twice.

@@ -18,6 +18,10 @@ type Options struct {
 	// Setup runs once on each instance before it is locked, on the connection that Instance.Conn will return: the place to register
 	// functions of our own. It runs ahead of Open, so it costs no latency there.
 	Setup Setup
+	// Threads and MemoryBytes are what most calls of Open will ask for: instances are made ready with them. Default 1 thread, and DuckDB's own
+	// memory limit.
+	Threads     int
+	MemoryBytes int64
 	// Logger receives failures of the background refill. Default slog.Default().
 	Logger *slog.Logger
 }
@@ -26,9 +30,8 @@ func (o Options) withDefaults() Options {
 	if o.Ready == 0 {
 		o.Ready = 2
 	}
-	if o.Ready < 0 {
-		o.Ready = 0
-	}
+	o.Ready = max(0, o.Ready)
+	o.Threads = max(1, o.Threads)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -43,7 +46,9 @@ type Pool struct {
 
 	mu     sync.Mutex
 	closed bool
+	bare   []*Instance   // idle instances without access
 	done   chan struct{} // closed when the refill has ended
+	ending sync.WaitGroup
 }
 
 // NewPool starts filling the pool in the background and returns at once.
@@ -67,7 +72,11 @@ func (p *Pool) Open(ctx context.Context, access Access) (*Instance, error) {
 	return inst, nil
 }
 
-// Close ends the refill and closes the instances that nobody took. Instances already handed out belong to their callers.
+// Warm reports whether as many instances are ready as Options ask for.
+func (p *Pool) Warm() bool { return len(p.ready) == cap(p.ready) }
+
+// Close ends the refill and closes the instances that nobody took. Instances already handed out belong to their callers; those that Discard
+// was called for are waited for.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -76,14 +85,42 @@ func (p *Pool) Close() error {
 	}
 	p.closed = true
 	close(p.wake)
+	idle := p.bare
+	p.bare = nil
 	p.mu.Unlock()
 	<-p.done
 	close(p.ready)
-	var errs []error
 	for inst := range p.ready {
+		idle = append(idle, inst)
+	}
+	var errs []error
+	for _, inst := range idle {
 		errs = append(errs, inst.Close())
 	}
+	p.ending.Wait()
 	return errors.Join(errs...)
+}
+
+// Discard closes an instance in the background: closing one takes milliseconds that nobody has to wait for who only read.
+func (p *Pool) Discard(inst *Instance) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		p.closeLogged(inst)
+		return
+	}
+	p.ending.Add(1)
+	p.mu.Unlock()
+	go func() {
+		defer p.ending.Done()
+		p.closeLogged(inst)
+	}()
+}
+
+func (p *Pool) closeLogged(inst *Instance) {
+	if err := inst.Close(); err != nil {
+		p.opts.Logger.Warn("DuckDB: cannot close an instance", "error", err)
+	}
 }
 
 func (p *Pool) take(ctx context.Context) (*Instance, error) {
@@ -92,7 +129,7 @@ func (p *Pool) take(ctx context.Context) (*Instance, error) {
 		p.mu.Unlock()
 		return nil, ErrPoolClosed
 	}
-	select { // while closed is held false: Close drains ready only after it was set
+	select { // p.mu is held: Close drains ready only after it has set closed
 	case inst := <-p.ready:
 		p.nudge()
 		p.mu.Unlock()
@@ -101,7 +138,7 @@ func (p *Pool) take(ctx context.Context) (*Instance, error) {
 	}
 	p.nudge()
 	p.mu.Unlock()
-	return open(ctx, p.opts.Setup)
+	return open(ctx, p.opts)
 }
 
 // nudge wakes the refill; p.mu is held, so wake is open.
@@ -112,12 +149,13 @@ func (p *Pool) nudge() {
 	}
 }
 
-// refill opens one instance at a time, so that a burst of tasks is not slowed further by its own replacements.
+// refill opens one instance at a time, at low priority, so that tasks are not slowed by the replacements of what they took.
 func (p *Pool) refill() {
 	defer close(p.done)
+	lowerPriority()
 	for range p.wake {
 		for len(p.ready) < cap(p.ready) && !p.isClosed() {
-			inst, err := open(context.Background(), p.opts.Setup)
+			inst, err := open(context.Background(), p.opts)
 			if err != nil {
 				p.opts.Logger.Warn("DuckDB: cannot open an instance ahead of need", "error", err)
 				break // the next Open tries itself and reports what is wrong

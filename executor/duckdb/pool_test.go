@@ -24,7 +24,7 @@ func TestPool_OpensLockedInstances(t *testing.T) {
 
 func BenchmarkOpenCold(b *testing.B) {
 	for b.Loop() {
-		inst, err := open(context.Background(), nil)
+		inst, err := open(context.Background(), Options{})
 		require.NoError(b, err)
 		b.StopTimer()
 		inst.Close()
@@ -36,7 +36,7 @@ func BenchmarkLock(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {
 		b.StopTimer()
-		inst, err := open(context.Background(), nil)
+		inst, err := open(context.Background(), Options{})
 		require.NoError(b, err)
 		b.StartTimer()
 		require.NoError(b, inst.lock(context.Background(), Access{TempDir: dir, WriteDirs: []string{dir}, MemoryBytes: 1 << 30, Threads: 2}))

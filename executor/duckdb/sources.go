@@ -2,13 +2,131 @@ package duckdb
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
 
-type boundSource struct{ src *planv1.Source }
+// boundSource is one source with its view.
+type boundSource struct {
+	src *planv1.Source
+}
 
-// BindSources creates a temporary view for each source.
-func (i *Instance) BindSources(ctx context.Context, sources []*planv1.Source) error {
+func (b *boundSource) files() []*planv1.PinnedFile {
+	if t := b.src.GetTable(); t != nil {
+		return t.GetFiles()
+	}
+	return b.src.GetFile().GetFiles()
+}
+
+func (b *boundSource) checkPins() error {
+	var last string
+	for _, f := range b.files() {
+		if f.GetPath() == last { // several row ranges of one file
+			continue
+		}
+		last = f.GetPath()
+		if err := checkPin(f); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// display is the name that the user knows a source by.
+func (b *boundSource) display() string {
+	switch {
+	case b.src.GetTable().GetTable() != "":
+		return b.src.GetTable().GetTable()
+	case b.src.GetAlias() != "":
+		return b.src.GetAlias()
+	case len(b.files()) > 0:
+		return displayName(b.files()[0])
+	default:
+		return b.src.GetView()
+	}
+}
+
+// FilesOf lists the files that sources read, each once, for Access.ReadFiles.
+func FilesOf(sources []*planv1.Source) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, s := range sources {
+		for _, f := range (&boundSource{s}).files() {
+			if p := f.GetPath(); !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// BindSources checks the pins of the sources and creates a temporary view for each, by the name that the query uses. The view has the bound column
+// names and types, whatever the share of files in this source is.
+func (i *Instance) BindSources(ctx context.Context, sources []*planv1.Source) error {
+	for _, src := range sources {
+		b := &boundSource{src}
+		if err := b.checkPins(); err != nil {
+			return err
+		}
+		query, err := i.sourceQuery(ctx, src)
+		if err != nil {
+			return i.inSource(b, err)
+		}
+		if _, err := i.conn.ExecContext(ctx, "CREATE TEMP VIEW "+Ident(src.GetView())+" AS "+query); err != nil {
+			return i.inSource(b, err)
+		}
+		i.sources = append(i.sources, b)
+	}
+	return nil
+}
+
+func (i *Instance) sourceQuery(ctx context.Context, src *planv1.Source) (string, error) {
+	switch {
+	case src.GetView() == "":
+		return "", errors.New("source without a view name")
+	case src.GetTable() != nil:
+		return i.tableQuery(ctx, src.GetTable())
+	case src.GetFile() != nil:
+		return i.fileQuery(ctx, src.GetFile())
+	default:
+		return "", fmt.Errorf("source %s: neither files nor a table", src.GetView())
+	}
+}
+
+// inSource names the source in errors that do not name a file by themselves.
+func (i *Instance) inSource(b *boundSource, err error) error {
+	if de := (*duckdb.Error)(nil); errors.As(err, &de) {
+		for _, f := range b.files() {
+			if strings.Contains(de.Msg, f.GetPath()) {
+				return err
+			}
+		}
+		prefix, rest, ok := strings.Cut(de.Msg, ": ")
+		if ok {
+			return &duckdb.Error{Type: de.Type, Msg: prefix + ": source " + b.display() + ": " + rest}
+		}
+	}
+	if ue := (*UserError)(nil); errors.As(err, &ue) {
+		return err
+	}
+	return fmt.Errorf("source %s: %w", b.display(), err)
+}
+
+// PlanError is the package's PlanError with the user's names in place of view names.
+func (i *Instance) PlanError(err error) *planv1.Error {
+	out := PlanError(err)
+	if out == nil {
+		return nil
+	}
+	for _, s := range i.sources {
+		out.Message = strings.ReplaceAll(out.Message, s.src.GetView(), s.display())
+		out.Hint = strings.ReplaceAll(out.Hint, s.src.GetView(), s.display())
+	}
+	return out
 }

@@ -7,8 +7,8 @@ type Config struct {
 	// Path is the file this was read from; "" if there was none.
 	Path string `koanf:"-"`
 	// DataDir holds the journal, sockets, scratch space and, by default, the catalog and the warehouse.
-	DataDir string `koanf:"data_dir"`
-	// Listen is the address for clients and executors. "" is no listener for others: an embedded cluster picks a free loopback port.
+	DataDir string `koanf:"data_dir" kind:"path"`
+	// Listen is the address for clients and executors. Port 0 picks a free one.
 	Listen string `koanf:"listen"`
 	// Cluster names the markers of this cluster in its tables: 1 to 40 of a-z, 0-9 and -. Never change it.
 	Cluster string `koanf:"cluster"`
@@ -26,9 +26,9 @@ type Config struct {
 
 // TLS are PEM files. ClientCA, if set, demands client certificates that it signed.
 type TLS struct {
-	Cert     string `koanf:"cert"`
-	Key      string `koanf:"key"`
-	ClientCA string `koanf:"client_ca"`
+	Cert     string `koanf:"cert" kind:"path"`
+	Key      string `koanf:"key" kind:"path"`
+	ClientCA string `koanf:"client_ca" kind:"path"`
 }
 
 // Enabled says whether listeners speak TLS.
@@ -74,14 +74,14 @@ type Catalog struct {
 
 // Sources says which local files statements may read. Signet's own files, /proc, /sys, /dev and /run are denied always.
 type Sources struct {
-	Roots []string `koanf:"roots"` // if set, only files below these
-	Deny  []string `koanf:"deny"`  // never files below these
+	Roots []string `koanf:"roots" kind:"path"` // if set, only files below these
+	Deny  []string `koanf:"deny" kind:"path"`  // never files below these
 }
 
 // Plugins says where sink plugins are and what they may ask for.
 type Plugins struct {
 	// Dir holds signet-sink-* and plugins.lock; "" means the plugins directory beside the running binary.
-	Dir string `koanf:"dir"`
+	Dir string `koanf:"dir" kind:"path"`
 	// AllowUnlocked starts plugins that plugins.lock does not name.
 	AllowUnlocked bool `koanf:"allow_unlocked"`
 	// Secrets: sink name → secret name → secret.
@@ -92,12 +92,12 @@ type Plugins struct {
 
 // Executors says which executors this scheduler starts by itself and what each gets.
 type Executors struct {
-	Local       int    `koanf:"local"`        // processes to start; 0: all come from elsewhere
-	Slots       int    `koanf:"slots"`        // tasks at a time in each; 0: one
-	Threads     int    `koanf:"threads"`      // DuckDB threads for each task; 0: all cores divided by all slots
-	MemoryLimit Bytes  `koanf:"memory_limit"` // for each process; 0: half of the machine, divided by local
-	Scratch     string `koanf:"scratch"`      // directory; <data_dir>/scratch by default
-	Binary      string `koanf:"binary"`       // signet-executor beside the running binary by default
+	Local       int    `koanf:"local"`               // processes to start; 0: all come from elsewhere
+	Slots       int    `koanf:"slots"`               // tasks at a time in each; 4 by default
+	Threads     int    `koanf:"threads"`             // DuckDB threads of each task; all cores by default
+	MemoryLimit Bytes  `koanf:"memory_limit"`        // for each process, over all its tasks; by default half of the machine, divided by local
+	Scratch     string `koanf:"scratch" kind:"path"` // directory; <data_dir>/scratch by default
+	Binary      string `koanf:"binary" kind:"path"`  // signet-executor beside the running binary by default
 }
 
 // Timeouts are how long things may take.

@@ -1,0 +1,119 @@
+# Signet. `make help` explains every target. Building, running and testing need Go and a C compiler, nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+CACHE := $(CURDIR)/.cache
+TOOLS := $(CACHE)/bin
+TEST_FLAGS ?=
+LDFLAGS := -X github.com/signet-io/signet/internal/cli.Version=$(VERSION) -X main.version=$(VERSION)
+
+GOLANGCI_VERSION := v2.15.0
+BUF_VERSION := 1.75.0
+PROTOC_GEN_GO_VERSION := v1.36.12
+PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
+
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+BUF_DIR := $(CACHE)/buf-$(BUF_VERSION)
+BUF := $(BUF_DIR)/node_modules/.bin/buf
+PROTOC_GENS := $(TOOLS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION) $(TOOLS)/protoc-gen-go-grpc-$(PROTOC_GEN_GO_GRPC_VERSION)
+
+# The parts that decide about commits or share state between goroutines run under the race detector.
+RACE_PACKAGES := ./coordinator/... ./scheduler/... ./plugins/...
+# DuckDB. Everything else is built without cgo, so that tests and binaries share what is compiled.
+CGO_PACKAGES := ./executor/... ./cmd/signet-executor/...
+
+.PHONY: help
+help: ## This text
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/signet, bin/signet-executor and bin/plugins, and lock the plugins
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/signet ./cmd/signet
+	CGO_ENABLED=1 go build -ldflags '$(LDFLAGS)' -o bin/signet-executor ./cmd/signet-executor
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/plugins/signet-sink-iceberg ./cmd/signet-sink-iceberg
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/plugins/signet-sink-minimal ./examples/sinks/minimal
+	bin/signet sink lock
+
+.PHONY: run
+run: build ## Start a scheduler, two executors and the sink process, load the example data, query it, stop everything
+	examples/insert/run.sh
+
+.PHONY: test
+test: ## Run every test that needs only Go and a C compiler
+	CGO_ENABLED=0 go test -timeout 20m $(TEST_FLAGS) $$(go list ./... | grep -vE '^github.com/signet-io/signet/(coordinator|scheduler|plugins|executor|cmd/signet-executor|test)(/|$$)')
+	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) $(CGO_PACKAGES)
+	CGO_ENABLED=1 go test -race -timeout 20m $(TEST_FLAGS) $(RACE_PACKAGES)
+	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+
+.PHONY: test-e2e
+test-e2e: ## Run only the tests that start real processes
+	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+
+.PHONY: lint
+lint: lint-go lint-proto ## Check style, dependency rules, protos and that generated code is current
+
+.PHONY: lint-go
+lint-go: $(GOLANGCI) ## Check Go code
+	$(GOLANGCI) run ./...
+	$(GOLANGCI) fmt --diff
+
+.PHONY: lint-proto
+lint-proto: $(BUF) $(PROTOC_GENS) ## Check protos and that the generated code is theirs
+	cd api && $(BUF) lint
+	rm -rf $(CACHE)/generated && mkdir -p $(CACHE)/generated
+	cd api && PATH="$(CACHE)/gen:$$PATH" $(BUF) generate -o $(CACHE)/generated
+	cd $(CACHE)/generated && find . -name '*.pb.go' | sort > ../generated.list
+	cd api && find . -name '*.pb.go' | sort | diff - $(CACHE)/generated.list
+	cd api && while read -r f; do diff "$$f" "$(CACHE)/generated/$$f" || { echo "$$f is not what its proto generates: run make generate"; exit 1; }; done < $(CACHE)/generated.list
+
+.PHONY: generate
+generate: $(BUF) $(PROTOC_GENS) ## Generate Go code from the protos
+	cd api && PATH="$(CACHE)/gen:$$PATH" $(BUF) generate
+
+.PHONY: fmt
+fmt: $(GOLANGCI) ## Format Go code
+	$(GOLANGCI) fmt
+
+.PHONY: interop
+interop: build ## Have PyIceberg and Spark read what Signet writes, and write beside it (needs Python 3.11, Java 17, Maven)
+	test/interop/run.sh
+
+.PHONY: bench
+bench: build ## Measure INSERT against DuckDB's COPY, and the latency of a one-row INSERT
+	test/bench/run.sh
+
+.PHONY: nightly
+nightly: ## Everything, longer: all tests thrice, fuzzing, interop, benchmarks
+	$(MAKE) lint
+	$(MAKE) test TEST_FLAGS='-count=3'
+	for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$t/*_test.go | sed 's/func //'); do go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s "$$t"; done; done
+	$(MAKE) interop
+	$(MAKE) bench
+
+.PHONY: clean
+clean: ## Remove what the targets made, tools included
+	rm -rf bin $(CACHE)
+
+$(GOLANGCI):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/golangci-lint $@
+
+$(BUF):
+	npm install --no-save --no-audit --no-fund --loglevel=error --prefix $(BUF_DIR) @bufbuild/buf@$(BUF_VERSION)
+
+# The generators carry their version in the file name, so that a new version is built, and are found under their plain name in gen.
+$(TOOLS)/protoc-gen-go-$(PROTOC_GEN_GO_VERSION):
+	@mkdir -p $(TOOLS) $(CACHE)/gen
+	GOBIN=$(TOOLS) go install google.golang.org/protobuf/cmd/protoc-gen-go@$(PROTOC_GEN_GO_VERSION)
+	mv $(TOOLS)/protoc-gen-go $@ && ln -sf $@ $(CACHE)/gen/protoc-gen-go
+
+$(TOOLS)/protoc-gen-go-grpc-$(PROTOC_GEN_GO_GRPC_VERSION):
+	@mkdir -p $(TOOLS) $(CACHE)/gen
+	GOBIN=$(TOOLS) go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@$(PROTOC_GEN_GO_GRPC_VERSION)
+	mv $(TOOLS)/protoc-gen-go-grpc $@ && ln -sf $@ $(CACHE)/gen/protoc-gen-go-grpc

@@ -1,0 +1,211 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/apache/iceberg-go/table"
+
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/internal/fault"
+)
+
+const (
+	// settleTimeout bounds the look at the table after a failed statement, which happens even if the caller gave up.
+	settleTimeout = 10 * time.Second
+	// maxRebase bounds how often a commit whose requirements still hold is put on top of somebody else's.
+	maxRebase = 100
+)
+
+// errMoved: the row pointed elsewhere than expected, so the statement changed nothing. Definite.
+var errMoved = errors.New("the table moved on")
+
+// Commit implements catalog.Catalog.
+func (c *Catalog) Commit(ctx context.Context, id catalog.Ident, requirements, updates []byte) (*catalog.Table, error) {
+	if err := id.Validate(); err != nil {
+		return nil, err
+	}
+	req, err := parseRequest(requirements, updates)
+	if err != nil {
+		return nil, fmt.Errorf("table %s: %w", id, err)
+	}
+	unlock, err := c.locks.lock(ctx, id.String())
+	if err != nil {
+		return nil, notSent(err)
+	}
+	defer unlock()
+	for range maxRebase {
+		v, err := c.attempt(ctx, id, req)
+		switch {
+		case errors.Is(err, errMoved):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("commit to table %s: %w", id, err)
+		}
+		return asTable(id, v), nil
+	}
+	return nil, fmt.Errorf("commit to table %s: %w: others were faster %d times", id, catalog.ErrConflict, maxRebase)
+}
+
+// attempt is load, check, build, write, swap.
+func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request) (*version, error) {
+	base, err := c.load(ctx, id)
+	switch {
+	case errors.Is(err, catalog.ErrNotFound) && req.creates():
+		return c.createStaged(ctx, id, req)
+	case errors.Is(err, catalog.ErrNotFound):
+		return nil, fmt.Errorf("%w: %w", catalog.ErrConflict, err)
+	case err != nil:
+		return nil, notSent(err)
+	}
+	if ok, err := req.landed(base.meta); ok || err != nil {
+		return base, err
+	}
+	if err := errors.Join(req.holds(base.meta), req.fresh(base.meta)); err != nil {
+		return nil, err
+	}
+	if err := c.checkMove(ctx, id, base.meta, req); err != nil {
+		return nil, notSent(err)
+	}
+	meta, err := applyTo(base, req)
+	if err != nil {
+		return nil, err
+	}
+	if meta.Equals(base.meta) {
+		return base, nil
+	}
+	next, err := c.writeVersion(ctx, meta, base)
+	if err != nil {
+		c.discardIf(ctx, next)
+		return nil, notSent(err)
+	}
+	moved, err := c.swap(ctx, id, base, next)
+	switch {
+	case err != nil:
+		return c.settle(ctx, id, req, base, next, err)
+	case !moved:
+		c.discard(ctx, next.location)
+		return nil, errMoved
+	}
+	c.cache.put(next)
+	c.discardOld(ctx, base, next)
+	return next, nil
+}
+
+func applyTo(base *version, req *request) (table.Metadata, error) {
+	updates, err := req.parsed()
+	if err != nil {
+		return nil, err
+	}
+	meta, err := table.UpdateTableMetadata(base.meta, updates, base.location)
+	if err != nil {
+		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
+	}
+	return meta, nil
+}
+
+// checkMove refuses to move a table to where its next files would not belong.
+func (c *Catalog) checkMove(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request) error {
+	to := req.movesTo()
+	if to == "" || to == meta.Location() {
+		return nil
+	}
+	return c.checkLocation(ctx, id, to)
+}
+
+// swap is the commit point.
+func (c *Catalog) swap(ctx context.Context, id catalog.Ident, base, next *version) (bool, error) {
+	if err := fault.Hit("catalog.commit.before-swap"); err != nil {
+		return false, err
+	}
+	set := `metadata_location = $1, previous_metadata_location = $2`
+	if !c.db.v0 {
+		set += `, iceberg_type = 'TABLE'` // heals rows of engines that leave it null, as iceberg-go does
+	}
+	n, err := c.db.exec(ctx, `UPDATE iceberg_tables SET `+set+
+		` WHERE catalog_name = $3 AND table_namespace = $4 AND table_name = $5 AND metadata_location = $6`+c.db.isTable(),
+		next.location, base.location, c.catalogName, namespaceKey(id.Namespace()), id.Table(), base.location)
+	if err != nil {
+		return false, err
+	}
+	return n > 0, fault.Hit("catalog.commit.after-swap")
+}
+
+// settle finds out how a statement that failed ended. base is nil for a create. Its answers: the version that landed, errMoved
+// or ErrConflict when the statement can never take effect, or the cause itself: unknown.
+func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request, base, next *version, cause error) (*version, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := fault.Hit("catalog.commit.before-reload"); err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	now, err := c.load(ctx, id)
+	if err != nil {
+		// Not found included: a create may still come into effect, and a table that was dropped may have had the commit.
+		return nil, unknown(cause, err)
+	}
+	if mine(now, next, req) {
+		return now, nil
+	}
+	switch {
+	case base == nil:
+		// The name is taken by another table, so the insert never takes effect.
+		c.discard(ctx, next.location)
+		return nil, fmt.Errorf("%w: the table exists by now", catalog.ErrConflict)
+	case now.location == base.location:
+		return nil, unknown(cause, nil)
+	}
+	// The row left the expected location, so the statement finds nothing to change any more. Whether it did so before is certain
+	// where the log still reaches back to the base: the successor would be there.
+	if err := req.holds(now.meta); err != nil {
+		c.discard(ctx, next.location)
+		return nil, err
+	}
+	if inLog(now.meta, base.location) {
+		c.discard(ctx, next.location)
+		return nil, errMoved
+	}
+	return nil, unknown(cause, nil)
+}
+
+func mine(now, next *version, req *request) bool {
+	if now.location == next.location || inLog(now.meta, next.location) {
+		return true
+	}
+	ok, err := req.landed(now.meta)
+	return ok && err == nil
+}
+
+func inLog(meta table.Metadata, location string) bool {
+	for e := range meta.PreviousFiles() {
+		if e.MetadataFile == location {
+			return true
+		}
+	}
+	return false
+}
+
+// unknown keeps the cause, and makes sure that nothing below it looks like a definite answer.
+func unknown(cause, reload error) error {
+	if reload != nil {
+		return fmt.Errorf("outcome unknown: %w (and the table could not be read again: %v)", cause, reload) //nolint:errorlint // its sentinels say nothing about the commit
+	}
+	return fmt.Errorf("outcome unknown: %w", cause)
+}
+
+// notSent marks what failed before the commit point, unless it is a definite answer anyway.
+func notSent(err error) error {
+	if errors.Is(err, catalog.ErrConflict) || errors.Is(err, catalog.ErrPermanent) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", catalog.ErrNotSent, err)
+}
+
+// discardIf removes a file that was written before something failed and nothing was sent.
+func (c *Catalog) discardIf(ctx context.Context, v *version) {
+	if v != nil {
+		c.discard(ctx, v.location)
+	}
+}

@@ -1,0 +1,196 @@
+package sql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/uuid"
+
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/internal/fault"
+)
+
+// defaultFormat is what new tables get: version 3 cannot be written by all engines yet.
+const defaultFormat = 2
+
+// Create implements catalog.Catalog. Field ids are kept if they are the ones that a fresh schema gets, 1 to n; others are
+// assigned anew, so read them from the table that is returned.
+func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.CreateSpec) (*catalog.Table, error) {
+	if err := id.Validate(); err != nil {
+		return nil, err
+	}
+	location, err := c.locationFor(ctx, id, spec.Location)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := newMetadata(spec, location)
+	if err != nil {
+		return nil, fmt.Errorf("create table %s: %w", id, err)
+	}
+	unlock, err := c.locks.lock(ctx, id.String())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	v, err := c.insert(ctx, id, meta, &request{})
+	if errors.Is(err, catalog.ErrConflict) {
+		err = fmt.Errorf("%w", catalog.ErrExists)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create table %s: %w", id, err)
+	}
+	return asTable(id, v), nil
+}
+
+func (c *Catalog) locationFor(ctx context.Context, id catalog.Ident, given string) (string, error) {
+	if given == "" {
+		return c.DefaultLocation(ctx, id)
+	}
+	given = strings.TrimRight(given, "/")
+	return given, c.checkLocation(ctx, id, given)
+}
+
+func newMetadata(spec catalog.CreateSpec, location string) (table.Metadata, error) {
+	schema := &iceberg.Schema{}
+	if err := json.Unmarshal(spec.Schema, schema); err != nil {
+		return nil, fmt.Errorf("schema: %w: %w", catalog.ErrPermanent, err)
+	}
+	partition := iceberg.UnpartitionedSpec
+	if len(spec.PartitionSpec) > 0 {
+		partition = &iceberg.PartitionSpec{}
+		if err := json.Unmarshal(spec.PartitionSpec, partition); err != nil {
+			return nil, fmt.Errorf("partition spec: %w: %w", catalog.ErrPermanent, err)
+		}
+	}
+	order := table.UnsortedSortOrder
+	if len(spec.SortOrder) > 0 {
+		if err := json.Unmarshal(spec.SortOrder, &order); err != nil {
+			return nil, fmt.Errorf("sort order: %w: %w", catalog.ErrPermanent, err)
+		}
+	}
+	props := iceberg.Properties(maps.Clone(spec.Properties))
+	meta, err := table.NewMetadata(schema, partition, order, location, props)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", catalog.ErrPermanent, err)
+	}
+	return meta, nil
+}
+
+// createStaged builds a table from nothing but the updates, as CREATE TABLE AS SELECT sends them, and makes it.
+func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *request) (*version, error) {
+	if err := req.holds(nil); err != nil {
+		return nil, err
+	}
+	location, err := c.locationFor(ctx, id, req.movesTo())
+	if err != nil {
+		return nil, notSent(err)
+	}
+	meta, err := stagedMetadata(req, location)
+	if err != nil {
+		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
+	}
+	return c.insert(ctx, id, meta, req)
+}
+
+// stagedMetadata starts from an empty builder, not from the metadata of an empty table as iceberg-go does: that would leave an
+// empty schema 0 behind, and ids that differ from those the data files were written with.
+func stagedMetadata(req *request, location string) (table.Metadata, error) {
+	format, named := defaultFormat, false
+	for _, f := range req.facts {
+		if f.Action == table.UpdateUpgradeFormatVersion {
+			format = f.Version
+		}
+		named = named || f.Action == table.UpdateAssignUUID
+	}
+	b, err := table.NewMetadataBuilder(format)
+	if err != nil {
+		return nil, err
+	}
+	if !named {
+		if err := b.SetUUID(uuid.New()); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.SetLoc(location); err != nil {
+		return nil, err
+	}
+	updates, err := req.parsed()
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range updates {
+		if u.Action() == table.UpdateSetLocation {
+			continue // checked and set above
+		}
+		if err := u.Apply(b); err != nil {
+			return nil, fmt.Errorf("%s: %w", u.Action(), err)
+		}
+	}
+	return b.Build()
+}
+
+// insert writes a new table's metadata and its row. ErrConflict if the name is taken.
+func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request) (*version, error) {
+	key := namespaceKey(id.Namespace())
+	if err := c.checkNew(ctx, id, key); err != nil {
+		return nil, notSent(err)
+	}
+	next, err := c.writeVersion(ctx, meta, nil)
+	if err != nil {
+		c.discardIf(ctx, next)
+		return nil, notSent(err)
+	}
+	n, err := c.insertRow(ctx, key, id.Table(), next.location)
+	switch {
+	case err != nil:
+		return c.settle(ctx, id, req, nil, next, err)
+	case n == 0:
+		c.discard(ctx, next.location)
+		return nil, fmt.Errorf("%w: the name is taken", catalog.ErrConflict)
+	}
+	c.cache.put(next)
+	return next, nil
+}
+
+// checkNew saves the writing of metadata where the answer is known; the insert decides.
+func (c *Catalog) checkNew(ctx context.Context, id catalog.Ident, key string) error {
+	if len(key) > maxName {
+		return fmt.Errorf("namespace %s: %d bytes as stored, at most %d: %w", namespaceLabel(id.Namespace()), len(key), maxName, catalog.ErrPermanent)
+	}
+	exists, err := c.namespaceExists(ctx, key)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return fmt.Errorf("namespace %s: %w: %w; create it first", namespaceLabel(id.Namespace()), catalog.ErrPermanent, catalog.ErrNotFound)
+	}
+	var n int
+	err = c.db.row(ctx, `SELECT count(*) FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3`,
+		[]any{c.catalogName, key, id.Table()}, &n)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%w: the name is taken", catalog.ErrConflict) // by a table or a view
+	}
+	return err
+}
+
+func (c *Catalog) insertRow(ctx context.Context, key, name, location string) (int64, error) {
+	if err := fault.Hit("catalog.create.before-insert"); err != nil {
+		return 0, err
+	}
+	columns, values := `catalog_name, table_namespace, table_name, metadata_location`, `$1, $2, $3, $4`
+	if !c.db.v0 {
+		columns, values = columns+`, iceberg_type`, values+`, 'TABLE'`
+	}
+	n, err := c.db.exec(ctx, `INSERT INTO iceberg_tables (`+columns+`) VALUES (`+values+`) ON CONFLICT DO NOTHING`,
+		c.catalogName, key, name, location)
+	if err != nil {
+		return 0, err
+	}
+	return n, fault.Hit("catalog.create.after-insert")
+}

@@ -1,0 +1,109 @@
+package sql
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
+)
+
+// Options say where a catalog is.
+type Options struct {
+	// Name is what users type. Required.
+	Name string
+	// CatalogName is the catalog's name inside the database, which other engines must use too; Name if empty.
+	CatalogName string
+	// URI is sqlite:///abs/file.db or postgresql://user@host:port/database?options.
+	URI string
+	// Password for PostgreSQL. It is kept in the connection's settings and shown nowhere.
+	Password string
+	// Warehouse is where new tables go: file:///dir or /dir.
+	Warehouse string
+	// CacheBytes bounds the metadata kept parsed, measured as JSON; 64 MiB if 0.
+	CacheBytes int64
+	// Logger hears of what could not be cleaned up; slog.Default if nil.
+	Logger *slog.Logger
+}
+
+// Catalog implements catalog.Catalog.
+type Catalog struct {
+	name        string
+	catalogName string
+	warehouse   string
+	db          *database
+	cache       *cache
+	locks       keyLocks
+	log         *slog.Logger
+}
+
+var _ catalog.Catalog = (*Catalog)(nil)
+
+// Open connects, and makes the two tables if the database has none.
+func Open(ctx context.Context, o Options) (*Catalog, error) {
+	if o.Name == "" {
+		return nil, errors.New("catalog: it has no name")
+	}
+	if o.CatalogName == "" {
+		o.CatalogName = o.Name
+	}
+	warehouse, err := storage.LocalPath(o.Warehouse)
+	if err != nil {
+		return nil, fmt.Errorf("catalog %s: warehouse: %w", o.Name, err)
+	}
+	if warehouse == "/" {
+		return nil, fmt.Errorf("catalog %s: warehouse: the root of the file system cannot be one", o.Name)
+	}
+	db, err := openDatabase(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("catalog %s: %w", o.Name, err)
+	}
+	c := &Catalog{
+		name: o.Name, catalogName: o.CatalogName, warehouse: "file://" + warehouse,
+		db: db, cache: newCache(o.CacheBytes), log: o.Logger,
+	}
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	return c, nil
+}
+
+func openDatabase(ctx context.Context, o Options) (*database, error) {
+	scheme, rest, _ := strings.Cut(o.URI, "://")
+	var db *database
+	var err error
+	switch strings.ToLower(scheme) {
+	case "sqlite":
+		db, err = openSQLite(ctx, rest)
+	case "postgresql", "postgres":
+		db, err = openPostgres(o.URI, o.Password)
+	default:
+		// The URI itself may hold a password that somebody put there: only its scheme is told.
+		return nil, fmt.Errorf("uri with scheme %q: want sqlite:///file.db or postgresql://user@host:port/database", scheme)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := db.init(ctx); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	return db, nil
+}
+
+// Name implements catalog.Catalog.
+func (c *Catalog) Name() string { return c.name }
+
+// Warehouse is the URI below which new tables go.
+func (c *Catalog) Warehouse() string { return c.warehouse }
+
+// Store implements catalog.Catalog.
+func (c *Catalog) Store(location string) (storage.Store, error) { return storage.Open(location) }
+
+// Close implements catalog.Catalog.
+func (c *Catalog) Close() error { return c.db.close() }
+
+var errNoRows = stdsql.ErrNoRows

@@ -1,0 +1,134 @@
+package sql
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/apache/iceberg-go/table"
+
+	"github.com/signet-io/signet/catalog"
+)
+
+// request is one parsed commit.
+type request struct {
+	requirements table.Requirements
+	updates      json.RawMessage
+	facts        []fact
+}
+
+// fact is what the package itself must know of an update; iceberg-go does not export the types.
+type fact struct {
+	Action   string `json:"action"`
+	UUID     string `json:"uuid"`
+	Version  int    `json:"format-version"`
+	Location string `json:"location"`
+	Snapshot *struct {
+		ID           int64  `json:"snapshot-id"`
+		Sequence     int64  `json:"sequence-number"`
+		Timestamp    int64  `json:"timestamp-ms"`
+		ManifestList string `json:"manifest-list"`
+		FirstRow     *int64 `json:"first-row-id"`
+	} `json:"snapshot"`
+}
+
+func parseRequest(requirements, updates []byte) (*request, error) {
+	r := &request{updates: updates}
+	if len(requirements) > 0 {
+		if err := json.Unmarshal(requirements, &r.requirements); err != nil {
+			return nil, fmt.Errorf("requirements: %w: %w", catalog.ErrPermanent, err)
+		}
+	}
+	if _, err := r.parsed(); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(updates, &r.facts); err != nil {
+		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
+	}
+	return r, nil
+}
+
+// parsed returns the updates anew: applying them hands their parts to the metadata, which must not be shared by two attempts.
+func (r *request) parsed() (table.Updates, error) {
+	var u table.Updates
+	if err := json.Unmarshal(r.updates, &u); err != nil {
+		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
+	}
+	return u, nil
+}
+
+func (r *request) creates() bool {
+	for _, req := range r.requirements {
+		if req.GetType() == "assert-create" {
+			return true
+		}
+	}
+	return false
+}
+
+// holds checks the requirements; nil metadata means that there is no table.
+func (r *request) holds(meta table.Metadata) error {
+	for _, req := range r.requirements {
+		if err := req.Validate(meta); err != nil {
+			return fmt.Errorf("%w: %s: %w", catalog.ErrConflict, req.GetType(), err)
+		}
+	}
+	return nil
+}
+
+// landed says whether the table already shows this request: all its snapshots, or, where it has none, the UUID that a create
+// assigned. A snapshot of the same id that is another one is an error, whichever way it came about.
+func (r *request) landed(meta table.Metadata) (bool, error) {
+	snapshots, uuid := 0, ""
+	for _, f := range r.facts {
+		if f.Action == table.UpdateAssignUUID {
+			uuid = f.UUID
+		}
+		if f.Action != table.UpdateAddSnapshot || f.Snapshot == nil {
+			continue
+		}
+		snapshots++
+		have := meta.SnapshotByID(f.Snapshot.ID)
+		if have == nil {
+			return false, nil
+		}
+		if have.ManifestList != f.Snapshot.ManifestList {
+			return false, fmt.Errorf("snapshot id %d is another snapshot's (%s): %w", f.Snapshot.ID, have.ManifestList, catalog.ErrPermanent)
+		}
+	}
+	return snapshots > 0 || r.creates() && uuid == meta.TableUUID().String(), nil
+}
+
+// clockSlack is how much older than the table a snapshot may say it is; iceberg-go and Java refuse more.
+const clockSlack = time.Minute
+
+// fresh finds snapshots that were built for an older table, although no requirement says so (another branch moved on, for
+// example). To build them again helps, so this is a conflict.
+func (r *request) fresh(meta table.Metadata) error {
+	for _, f := range r.facts {
+		s := f.Snapshot
+		if f.Action != table.UpdateAddSnapshot || s == nil {
+			continue
+		}
+		switch {
+		case meta.Version() >= 2 && s.Sequence <= meta.LastSequenceNumber():
+			return fmt.Errorf("%w: sequence number %d is used, the table's last is %d", catalog.ErrConflict, s.Sequence, meta.LastSequenceNumber())
+		case meta.Version() >= 3 && s.FirstRow != nil && *s.FirstRow < meta.NextRowID():
+			return fmt.Errorf("%w: first row id %d is used, the table's next is %d", catalog.ErrConflict, *s.FirstRow, meta.NextRowID())
+		case s.Timestamp < meta.LastUpdatedMillis()-clockSlack.Milliseconds():
+			return fmt.Errorf("%w: snapshot time %d is over a minute before the table's last change %d", catalog.ErrConflict, s.Timestamp, meta.LastUpdatedMillis())
+		}
+	}
+	return nil
+}
+
+// movesTo returns the location that the updates set, "" if none.
+func (r *request) movesTo() string {
+	loc := ""
+	for _, f := range r.facts {
+		if f.Action == table.UpdateSetLocation {
+			loc = f.Location
+		}
+	}
+	return loc
+}

@@ -1,0 +1,126 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// AttemptKind says which commit point an attempt goes to.
+type AttemptKind string
+
+// The kinds of commit points.
+const (
+	KindCatalog  AttemptKind = "catalog"  // a catalog request of requirements and updates
+	KindStorage  AttemptKind = "storage"  // an object created if absent
+	KindExternal AttemptKind = "external" // a system that only the sink reaches
+)
+
+// MaxBody caps the object of a storage attempt, in bytes: it is journalled whole.
+const MaxBody = 16 << 20
+
+// Attempt is one try at the commit point, with everything that sending the identical request again needs.
+type Attempt struct {
+	Seq            int         `json:"seq"`   // given by the machine, from 1
+	Epoch          uint64      `json:"epoch"` // incarnation that asks
+	Kind           AttemptKind `json:"kind"`
+	SnapshotID     int64       `json:"snapshot_id,omitempty"`
+	Version        string      `json:"version,omitempty"` // snapshot id or log version as text
+	Parent         *int64      `json:"parent,omitempty"`  // snapshot that it builds on
+	ParentVersion  string      `json:"parent_version,omitempty"`
+	SequenceNumber int64       `json:"sequence_number,omitempty"`
+	TableUUID      string      `json:"table_uuid,omitempty"`
+	Creates        bool        `json:"creates,omitempty"` // the request creates the table
+	Location       string      `json:"location,omitempty"`
+	Markers        []string    `json:"markers,omitempty"`
+
+	Requirements json.RawMessage `json:"requirements,omitempty"` // catalog
+	Updates      json.RawMessage `json:"updates,omitempty"`      // catalog
+	URI          string          `json:"uri,omitempty"`          // storage
+	Body         []byte          `json:"body,omitempty"`         // storage
+	Digest       []byte          `json:"digest,omitempty"`       // external: of the request, as the sink names it
+}
+
+// validate checks that the attempt could be sent again from what it holds.
+func (a *Attempt) validate() error {
+	bad := func(what string) error { return fmt.Errorf("%w: attempt %s", ErrInvalid, what) }
+	switch {
+	case len(a.Markers) == 0:
+		return bad("without a marker could not be found again")
+	case a.Version == "":
+		return bad("without a version")
+	}
+	switch a.Kind {
+	case KindCatalog:
+		switch {
+		case len(a.Requirements) == 0 || len(a.Updates) == 0:
+			return bad("without its request")
+		case a.TableUUID == "":
+			return bad("without a table UUID")
+		case a.SequenceNumber <= 0:
+			return bad("without a sequence number could never be told dead")
+		}
+	case KindStorage:
+		switch {
+		case a.URI == "":
+			return bad("without a URI")
+		case len(a.Body) == 0:
+			return bad("without a body")
+		case len(a.Body) > MaxBody:
+			return bad(fmt.Sprintf("with a body of %d bytes, limit %d", len(a.Body), MaxBody))
+		}
+	case KindExternal:
+	default:
+		return bad(fmt.Sprintf("of kind %q", a.Kind))
+	}
+	return nil
+}
+
+// OutcomeKind is how a sealed attempt ended.
+type OutcomeKind int
+
+// The outcomes. Landed, Found and Dead are definite after any history; Conflict and Refused only when no send of the attempt ended unknown.
+const (
+	OutcomeLanded   OutcomeKind = iota + 1 // the request was confirmed
+	OutcomeFound                           // the marker or the version is in the table
+	OutcomeConflict                        // did not land and cannot: build anew
+	OutcomeRefused                         // definitely refused: building anew does not help
+	OutcomeUnknown                         // sent, no definite answer
+	OutcomeDead                            // can never land
+)
+
+var outcomeNames = [...]string{"none", "landed", "found", "conflict", "refused", "unknown", "dead"}
+
+func (k OutcomeKind) String() string {
+	if k < 0 || int(k) >= len(outcomeNames) {
+		return fmt.Sprintf("OutcomeKind(%d)", int(k))
+	}
+	return outcomeNames[k]
+}
+
+// Outcome is the end of one attempt as the broker saw it.
+type Outcome struct {
+	Kind     OutcomeKind
+	Version  string // landed, found
+	Location string // landed, found
+	Reason   string // the others
+}
+
+// Event gives the outcome of attempt seq to the machine.
+func (o Outcome) Event(seq int) (Event, error) {
+	switch o.Kind {
+	case OutcomeLanded:
+		return Landed{Seq: seq, Version: o.Version, Location: o.Location}, nil
+	case OutcomeFound:
+		return Found{Seq: seq, Version: o.Version, Location: o.Location}, nil
+	case OutcomeConflict:
+		return Conflict{Seq: seq, Reason: o.Reason}, nil
+	case OutcomeRefused:
+		return Refused{Seq: seq, Reason: o.Reason}, nil
+	case OutcomeUnknown:
+		return Unknown{Seq: seq, Reason: o.Reason}, nil
+	case OutcomeDead:
+		return Dead{Seq: seq, Reason: o.Reason}, nil
+	default:
+		return nil, fmt.Errorf("%w: outcome %d", ErrInvalid, o.Kind)
+	}
+}

@@ -1,0 +1,165 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+)
+
+// Expectation is what a task manifest must say to be the manifest of one attempt. It comes from the journal, never from the sender.
+type Expectation struct {
+	JobID      string
+	Stage      int32
+	Task       int32
+	AttemptID  string
+	Epoch      uint64 // under which the attempt was journalled
+	TableUUID  string
+	SchemaID   int32
+	SpecID     int32
+	Prefix     string  // URI, no trailing slash
+	Partition  int     // number of partition fields of the spec
+	Columns    int     // upper bound for the columns with metrics of one file; 0: unchecked
+	SortOrders []int32 // allowed sort order ids; nil: unchecked
+	// Seen reports whether another attempt of the job brought the path; nil: not asked. Machine.HasPath fits.
+	Seen func(attempt, path string) bool
+}
+
+// ManifestError says what is wrong with a task manifest.
+type ManifestError struct {
+	Field string // job, stage, task, attempt, epoch, table, schema, spec, prefix, path, format, counts, partition, columns, offsets, totals
+	Path  string // the data file; empty: the manifest as a whole
+	Cause string
+}
+
+func (e *ManifestError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("task manifest refused: %s: %s", e.Field, e.Cause)
+	}
+	return fmt.Sprintf("task manifest refused: %s of file %q: %s", e.Field, e.Path, e.Cause)
+}
+
+// CheckManifest decides whether a task manifest is what its attempt was asked for. The header is checked before any file, because
+// values decoded under another spec look right and are not.
+func CheckManifest(e Expectation, h *planv1.ManifestHeader, files []*planv1.DataFile, t *planv1.ManifestTrailer) error {
+	if err := CheckHeader(e, h); err != nil {
+		return err
+	}
+	prefix, err := parseLocation(e.Prefix)
+	if err != nil {
+		return &ManifestError{Field: "prefix", Cause: err.Error()}
+	}
+	seen := make(map[string]bool, len(files))
+	var sum Totals
+	for _, f := range files {
+		if err := e.checkFile(prefix, f); err != nil {
+			return err
+		}
+		p := f.GetPath()
+		if seen[p] || (e.Seen != nil && e.Seen(e.AttemptID, p)) {
+			return &ManifestError{Field: "path", Path: p, Cause: "listed before"}
+		}
+		seen[p] = true
+		sum = sum.add(Totals{Files: 1, Rows: f.GetRecordCount(), Bytes: f.GetSizeBytes()})
+		if sum.Rows < 0 || sum.Bytes < 0 {
+			return &ManifestError{Field: "totals", Cause: "overflow"}
+		}
+	}
+	if want := (Totals{Files: t.GetFiles(), Rows: t.GetRows(), Bytes: t.GetBytes()}); sum != want {
+		return &ManifestError{Field: "totals", Cause: fmt.Sprintf("files add up to %+v, the trailer says %+v", sum, want)}
+	}
+	return nil
+}
+
+// CheckHeader compares the ids alone; it needs no decoded file.
+func CheckHeader(e Expectation, h *planv1.ManifestHeader) error {
+	for _, c := range []struct {
+		field     string
+		got, want any
+	}{
+		{"job", h.GetJobId(), e.JobID},
+		{"stage", h.GetStage(), e.Stage},
+		{"task", h.GetTask(), e.Task},
+		{"attempt", h.GetAttemptId(), e.AttemptID},
+		{"epoch", h.GetEpoch(), e.Epoch},
+		{"table", h.GetTableUuid(), e.TableUUID},
+		{"schema", h.GetSchemaId(), e.SchemaID},
+		{"spec", h.GetSpecId(), e.SpecID},
+		{"prefix", h.GetPrefix(), e.Prefix},
+	} {
+		if c.got != c.want {
+			return &ManifestError{Field: c.field, Cause: fmt.Sprintf("%v, expected %v", quote(c.got), quote(c.want))}
+		}
+	}
+	return nil
+}
+
+func quote(v any) any {
+	if s, ok := v.(string); ok {
+		return fmt.Sprintf("%q", clip(s))
+	}
+	return v
+}
+
+func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
+	bad := func(field, format string, a ...any) error {
+		return &ManifestError{Field: field, Path: clip(f.GetPath()), Cause: fmt.Sprintf(format, a...)}
+	}
+	loc, err := parseLocation(f.GetPath())
+	if err != nil {
+		return bad("path", "%v", err)
+	}
+	below, ok := loc.below(prefix)
+	if !ok {
+		return bad("path", "not below %q", e.Prefix)
+	}
+	// What the executor chose itself must read the same to every reader, also to one that decodes or expands.
+	if strings.HasSuffix(f.GetPath(), "/") || strings.ContainsAny(strings.Join(below, "/"), `%?#\*`) {
+		return bad("path", "its name can be read in two ways")
+	}
+	if f.GetFormat() != planv1.FileFormat_FILE_FORMAT_PARQUET {
+		return bad("format", "%v", f.GetFormat())
+	}
+	if f.GetRecordCount() < 0 || f.GetSizeBytes() <= 0 {
+		return bad("counts", "%d records in %d bytes", f.GetRecordCount(), f.GetSizeBytes())
+	}
+	if len(f.GetPartition()) != e.Partition {
+		return bad("partition", "%d values, the spec has %d fields", len(f.GetPartition()), e.Partition)
+	}
+	if cause := checkColumns(f, e.Columns); cause != "" {
+		return bad("columns", "%s", cause)
+	}
+	last := int64(-1)
+	for _, o := range f.GetSplitOffsets() {
+		if o <= last || o >= f.GetSizeBytes() {
+			return bad("offsets", "%d after %d in %d bytes", o, last, f.GetSizeBytes())
+		}
+		last = o
+	}
+	if e.SortOrders != nil && !slices.Contains(e.SortOrders, f.GetSortOrderId()) {
+		return bad("sort order", "%d", f.GetSortOrderId())
+	}
+	return nil
+}
+
+// checkColumns returns what is wrong with the column metrics. Value counts of nested columns may pass the record count, so that
+// only their relation to each other is checked.
+func checkColumns(f *planv1.DataFile, limit int) string {
+	if limit > 0 && len(f.GetColumns()) > limit {
+		return fmt.Sprintf("%d columns, the schema has %d", len(f.GetColumns()), limit)
+	}
+	seen := make(map[int32]bool, len(f.GetColumns()))
+	for _, c := range f.GetColumns() {
+		switch {
+		case seen[c.GetFieldId()]:
+			return fmt.Sprintf("field %d twice", c.GetFieldId())
+		case c.GetSizeBytes() < 0 || c.GetValueCount() < 0 || c.GetNullCount() < 0 || c.GetNanCount() < 0:
+			return fmt.Sprintf("field %d has a negative count", c.GetFieldId())
+		case c.ValueCount != nil && c.GetNanCount() > c.GetValueCount()-c.GetNullCount():
+			return fmt.Sprintf("field %d has more NULLs and NaNs than values", c.GetFieldId())
+		}
+		seen[c.GetFieldId()] = true
+	}
+	return ""
+}

@@ -1,0 +1,148 @@
+package analyze
+
+import (
+	"context"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/internal/fault"
+)
+
+// Analyze answers a request; whatever goes wrong is in AnalyzeResult.Error.
+func Analyze(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze) *executorv1.AnalyzeResult {
+	out := &executorv1.AnalyzeResult{RequestId: req.GetRequestId()}
+	if err := analyze(ctx, pool, req, out); err != nil {
+		return &executorv1.AnalyzeResult{RequestId: req.GetRequestId(), Error: err}
+	}
+	return out
+}
+
+func analyze(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze, out *executorv1.AnalyzeResult) *planv1.Error {
+	if err := fault.Hit("executor.analyze.before-open"); err != nil {
+		return duckdb.PlanError(err)
+	}
+	inst, done, err := borrow(ctx, pool, req)
+	if err != nil {
+		return duckdb.PlanError(err)
+	}
+	a := &analysis{ctx: ctx, inst: inst, req: req, out: out}
+	perr := inst.PlanError(a.run())
+	done(perr == nil || perr.GetClass() == planv1.ErrorClass_ERROR_CLASS_USER)
+	return perr
+}
+
+// borrow gets an instance that sees the sources and nothing else.
+func borrow(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze) (inst *duckdb.Instance, done func(healthy bool), err error) {
+	if len(req.GetSources()) == 0 {
+		return pool.Bare(ctx)
+	}
+	inst, err = pool.Open(ctx, duckdb.Access{ReadFiles: duckdb.FilesOf(req.GetSources()), Threads: 1, KeepOrder: true})
+	return inst, func(bool) { pool.Discard(inst) }, err
+}
+
+// analysis is the state of one request.
+type analysis struct {
+	ctx  context.Context
+	inst *duckdb.Instance
+	req  *executorv1.Analyze
+	out  *executorv1.AnalyzeResult
+
+	rewriter *rewriter
+	literals []bool // by output column: string_literal
+	nulls    []bool // by output column: nothing but NULL
+	values   int    // rows, if the statement is a VALUES list and nothing else
+}
+
+func (a *analysis) run() error {
+	if a.req.GetBindOnly() {
+		if err := a.bindSources(); err != nil {
+			return err
+		}
+		a.out.Sql = a.req.GetSql()
+		return a.bind()
+	}
+	node, err := a.parse(a.req.GetSql())
+	if err != nil {
+		return err
+	}
+	a.literals, a.nulls = literalColumns(node)
+	a.values = valuesRows(node)
+	a.rewriter = newRewriter(a.req.GetNowMicros())
+	pending, err := a.resolve(node)
+	if err != nil || pending {
+		return err
+	}
+	if a.out.Sql, err = a.rewritten(node); err != nil {
+		return err
+	}
+	return a.bind()
+}
+
+// resolve rewrites the statement and binds its sources. pending: some are not known yet, and the result says which.
+func (a *analysis) resolve(node queryNode) (pending bool, err error) {
+	if err := a.bindSources(); err != nil {
+		return false, err
+	}
+	for _, s := range a.out.GetStats() {
+		for _, c := range s.GetColumns() {
+			a.rewriter.hide(c.GetName())
+		}
+	}
+	if err := a.rewriter.statement(node); err != nil {
+		return false, err
+	}
+	known := map[string]bool{}
+	for _, s := range a.req.GetSources() {
+		known[s.GetView()] = true
+	}
+	for _, s := range a.rewriter.sources {
+		if known[s.view] {
+			continue
+		}
+		u, err := a.unresolved(s)
+		if err != nil {
+			return false, err
+		}
+		a.out.Unresolved = append(a.out.Unresolved, u)
+	}
+	if len(a.out.GetUnresolved()) > 0 {
+		a.out.Stats = nil
+		return true, nil
+	}
+	return false, nil
+}
+
+func (a *analysis) unresolved(s *source) (*executorv1.UnresolvedSource, error) {
+	u := &executorv1.UnresolvedSource{View: s.view, Alias: s.alias, Table: s.table, Path: s.path, Function: s.function, Paths: s.paths}
+	for _, opt := range s.options {
+		text, err := a.expressionText(opt.expr)
+		if err != nil {
+			return nil, err
+		}
+		if u.Options == nil {
+			u.Options = map[string]string{}
+		}
+		u.Options[opt.name] = text
+	}
+	return u, nil
+}
+
+// bind binds the rewritten query and fills in the rest of the answer.
+func (a *analysis) bind() error {
+	cols, err := a.inst.Describe(a.ctx, a.out.GetSql())
+	if err != nil {
+		return err
+	}
+	for i, c := range cols {
+		if i < len(a.literals) && a.literals[i] {
+			c.StringLiteral = true
+		}
+		if i < len(a.nulls) && a.nulls[i] { // an untyped NULL goes into a column of any type
+			c.StringLiteral, c.EngineType = true, `"NULL"`
+			c.Type = &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_STRING}
+		}
+	}
+	a.out.Columns = cols
+	return a.explain()
+}

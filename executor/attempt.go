@@ -1,0 +1,109 @@
+package executor
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/write"
+)
+
+// attempt is one try of a task, from its launch until the scheduler has acknowledged its end.
+type attempt struct {
+	ref    *executorv1.AttemptRef
+	task   *planv1.Task
+	ctx    context.Context //nolint:containedctx // the attempt's life
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when nothing of it runs any more
+
+	rows, bytes atomic.Int64
+	running     atomic.Bool // holds a slot
+	reported    atomic.Bool // a manifest has begun to leave this process
+
+	status *executorv1.TaskStatus // guarded by Executor.mu; repeated until acknowledged
+}
+
+func refOf(t *planv1.Task) *executorv1.AttemptRef {
+	return &executorv1.AttemptRef{JobId: t.GetJobId(), Stage: t.GetStage(), Task: t.GetTask(), AttemptId: t.GetAttemptId(), Epoch: t.GetEpoch()}
+}
+
+// add enters an attempt; nil if it is there already, or if the executor is leaving.
+func (e *Executor) add(task *planv1.Task) (a *attempt, leaving bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ok := e.attempts[task.GetAttemptId()]; ok || e.stopping {
+		return nil, !ok
+	}
+	a = &attempt{ref: refOf(task), task: task, done: make(chan struct{})}
+	a.ctx, a.cancel = context.WithCancelCause(e.life)
+	e.attempts[task.GetAttemptId()] = a
+	return a, false
+}
+
+func (e *Executor) lookup(id string) *attempt {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.attempts[id]
+}
+
+// forget ends the executor's interest in an attempt: its end has been acknowledged.
+func (e *Executor) forget(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.attempts, id)
+	e.changed()
+}
+
+// changed wakes those who wait for attempts to go; e.mu is held.
+func (e *Executor) changed() {
+	close(e.wake)
+	e.wake = make(chan struct{})
+}
+
+func (e *Executor) all() []*attempt {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*attempt, 0, len(e.attempts))
+	for _, a := range e.attempts {
+		out = append(out, a)
+	}
+	return out
+}
+
+// end records how an attempt ended without a manifest, and sends it; heartbeats and reconnects repeat it until it is acknowledged (T5).
+func (e *Executor) end(a *attempt, st *executorv1.TaskStatus) {
+	st.Attempt = a.ref
+	e.mu.Lock()
+	a.status = st
+	e.mu.Unlock()
+	e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: st}})
+}
+
+// unacknowledged are the statuses to repeat.
+func (e *Executor) unacknowledged() []*executorv1.TaskStatus {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []*executorv1.TaskStatus
+	for _, a := range e.attempts {
+		if a.status != nil {
+			out = append(out, a.status)
+		}
+	}
+	return out
+}
+
+func (e *Executor) heartbeat() *executorv1.Heartbeat {
+	h := &executorv1.Heartbeat{RssBytes: residentBytes()}
+	for _, a := range e.all() {
+		if !a.running.Load() {
+			continue
+		}
+		h.Running++
+		h.Progress = append(h.Progress, &executorv1.TaskProgress{
+			AttemptId: a.ref.GetAttemptId(), Rows: a.rows.Load(), Bytes: max(a.bytes.Load(), dirBytes(filepath.Join(e.scratch.attemptDir(a.ref.GetAttemptId()), write.FilesDir))),
+		})
+	}
+	return h
+}

@@ -1,0 +1,69 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/upload"
+	"github.com/signet-io/signet/internal/fault"
+)
+
+// errKilled is the cause of contexts that were cancelled from outside; the text after it is the reason.
+var errKilled = errors.New("cancelled")
+
+// planError says what an error of a task means for its job.
+func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err error) *planv1.Error {
+	if ctx.Err() != nil {
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_KILLED, Message: context.Cause(ctx).Error()}
+	}
+	if re := (*upload.ResourceError)(nil); errors.As(err, &re) {
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_RESOURCE, Message: re.Error(), Hint: re.Hint}
+	}
+	if isUser(err) {
+		return duckdb.PlanError(err)
+	}
+	if te := (*transferError)(nil); errors.As(err, &te) {
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: te.Error()}
+	}
+	var pathErr *fs.PathError
+	var linkErr *os.LinkError
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return noSpace(scratch, err.Error())
+	case errors.Is(err, fault.ErrInjected), errors.As(err, &pathErr), errors.As(err, &linkErr), errors.As(err, &errno):
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: err.Error()}
+	}
+	var out *planv1.Error
+	if inst != nil {
+		out = inst.PlanError(err)
+	} else {
+		out = duckdb.PlanError(err)
+	}
+	if out.GetClass() == planv1.ErrorClass_ERROR_CLASS_RESOURCE && out.GetHint() == "" {
+		return noSpace(scratch, out.GetMessage())
+	}
+	return out
+}
+
+func isUser(err error) bool {
+	var ue *duckdb.UserError
+	return errors.As(err, &ue)
+}
+
+func noSpace(dir, message string) *planv1.Error {
+	out := &planv1.Error{
+		Class: planv1.ErrorClass_ERROR_CLASS_RESOURCE, Message: message,
+		Hint: "free space in " + dir + ", or give the executor another scratch directory",
+	}
+	if free, err := upload.Free(dir); err == nil {
+		out.Message = fmt.Sprintf("%s (scratch %s: %d bytes free)", message, dir, free)
+	}
+	return out
+}

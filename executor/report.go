@@ -1,0 +1,140 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/result"
+	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/manifest"
+	"github.com/signet-io/signet/internal/rpc"
+)
+
+// reportTimeout bounds one try of a report.
+const reportTimeout = 2 * time.Minute
+
+// report delivers a write task's manifest, again and again until there is an answer (S71, T5). A refusal ends the attempt as well as an acceptance does; its files stay for the
+// scheduler to sweep, for it alone knows whether an earlier report of them was accepted.
+func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
+	w := a.task.GetWrite()
+	chunks, err := manifest.Encode(&planv1.ManifestHeader{
+		JobId: a.ref.GetJobId(), Stage: a.ref.GetStage(), Task: a.ref.GetTask(), AttemptId: a.ref.GetAttemptId(), Epoch: a.ref.GetEpoch(),
+		TableUuid: w.GetSpec().GetTableUuid(), SchemaId: w.GetSpec().GetSchemaId(), SpecId: w.GetSpec().GetSpecId(), Prefix: w.GetPrefix(),
+	}, files)
+	if err == nil {
+		err = fault.Hit("executor.report.before")
+	}
+	if err != nil {
+		e.fail(a, planError(a.ctx, nil, e.scratch.dir, err))
+		return
+	}
+	if a.ctx.Err() != nil { // cancelled at the last moment: nothing has left yet
+		e.fail(a, planError(a.ctx, nil, e.scratch.dir, a.ctx.Err()))
+		return
+	}
+	a.reported.Store(true)
+	pause := backoff{e.cfg.MinBackoff, e.cfg.MaxBackoff, 0}
+	for e.life.Err() == nil {
+		answer, err := e.reportOnce(chunks)
+		if err == nil {
+			if !answer.GetAccepted() {
+				e.log.Info("manifest refused", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "reason", answer.GetReason())
+			}
+			e.forget(a.ref.GetAttemptId())
+			return
+		}
+		if status.Code(err) == codes.InvalidArgument { // no repetition will change that
+			e.end(a, &executorv1.TaskStatus{Error: &planv1.Error{
+				Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: fmt.Sprintf("the scheduler cannot read the task manifest: %s", status.Convert(err).Message()),
+			}})
+			return
+		}
+		d := pause.next()
+		e.log.Warn("task manifest not acknowledged; sending it again", "attempt", a.ref.GetAttemptId(), "error", err, "pause", d)
+		sleep(e.life, d)
+	}
+}
+
+func (e *Executor) reportOnce(chunks []*planv1.ManifestChunk) (*executorv1.ReportManifestResponse, error) {
+	ctx, cancel := context.WithTimeout(e.life, reportTimeout)
+	defer cancel()
+	stream, err := e.client.ReportManifest(e.auth(ctx))
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chunks {
+		if err := stream.Send(&executorv1.ReportManifestRequest{Chunk: c}); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		} else if err != nil {
+			break // the reason is in the answer
+		}
+	}
+	answer, err := stream.CloseAndRecv()
+	if err != nil {
+		return nil, err
+	}
+	// As if the answer had been lost: the same report comes again.
+	return answer, fault.Hit("executor.report.after-send")
+}
+
+// pushOutput runs a query and streams its result to the scheduler.
+func (e *Executor) pushOutput(a *attempt, inst *duckdb.Instance) error {
+	stream, err := e.client.PushOutput(e.auth(a.ctx))
+	if err != nil {
+		return outputError(err)
+	}
+	first := a.ref
+	send := func(data []byte, last bool, rows int64) error {
+		for len(data) > rpc.Chunk {
+			if err := stream.Send(&executorv1.PushOutputRequest{Attempt: first, Data: data[:rpc.Chunk]}); err != nil {
+				return outputError(err)
+			}
+			first, data = nil, data[rpc.Chunk:]
+		}
+		err := stream.Send(&executorv1.PushOutputRequest{Attempt: first, Data: data, Last: last, Rows: rows})
+		first = nil
+		if err != nil {
+			return outputError(err)
+		}
+		return nil
+	}
+	rows, err := result.Stream(a.ctx, inst, a.task.GetSql(), a.task.GetResult().GetMaxBytes(), func(b []byte) error {
+		a.bytes.Add(int64(len(b)))
+		return send(b, false, 0)
+	})
+	a.rows.Store(rows)
+	if err == nil {
+		err = send(nil, true, rows)
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // after an EOF of Send the reason is in the answer
+		return err
+	}
+	answer, err := stream.CloseAndRecv()
+	switch {
+	case err != nil:
+		return outputError(err)
+	case !answer.GetAccepted():
+		return outputError(errors.New(answer.GetReason()))
+	}
+	return nil
+}
+
+// transferError is a failure to deliver a result; the query itself is right and may run again.
+type transferError struct{ err error }
+
+func (t *transferError) Error() string {
+	return "the scheduler did not take the result: " + status.Convert(t.err).Message()
+}
+
+func (t *transferError) Unwrap() error { return t.err }
+
+func outputError(err error) error { return &transferError{err} }

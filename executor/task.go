@@ -1,0 +1,232 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/upload"
+	"github.com/signet-io/signet/executor/write"
+	"github.com/signet-io/signet/internal/fault"
+)
+
+// launch starts an attempt. One of another epoch than the session's is refused (S65); one that is here already is a repeated message.
+func (e *Executor) launch(task *planv1.Task, epoch uint64) {
+	a, leaving := e.add(task)
+	if leaving {
+		e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: &executorv1.TaskStatus{
+			Attempt: refOf(task), Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_KILLED, Message: "the executor is stopping"},
+		}}})
+	}
+	if a == nil {
+		return
+	}
+	e.work.Go(func() {
+		defer close(a.done)
+		if err := checkTask(task, epoch); err != nil {
+			e.end(a, &executorv1.TaskStatus{Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}})
+			return
+		}
+		e.runAttempt(a)
+	})
+}
+
+func checkTask(task *planv1.Task, epoch uint64) error {
+	if task.GetEpoch() != epoch {
+		return fmt.Errorf("attempt %s is of epoch %d and came in a session of epoch %d", task.GetAttemptId(), task.GetEpoch(), epoch)
+	}
+	if err := upload.CheckName(task.GetAttemptId()); err != nil {
+		return fmt.Errorf("attempt id: %w", err)
+	}
+	if w := task.GetWrite(); w != nil {
+		return checkPrefix(w.GetPrefix(), refOf(task))
+	}
+	if task.GetResult() == nil {
+		return fmt.Errorf("attempt %s has work of a kind that this executor does not know", task.GetAttemptId())
+	}
+	return nil
+}
+
+// runAttempt waits for a slot, does the work, and reports it. The slot is free when DuckDB's memory is.
+func (e *Executor) runAttempt(a *attempt) {
+	select {
+	case e.slots <- struct{}{}:
+	case <-a.ctx.Done():
+		e.fail(a, planError(a.ctx, nil, e.scratch.dir, a.ctx.Err()))
+		return
+	}
+	release := func() { <-e.slots }
+	a.running.Store(true)
+	start := time.Now()
+	files, perr := e.guarded(a, release)
+	e.notRunning(a)
+	switch {
+	case perr != nil:
+		e.fail(a, perr)
+	case a.task.GetWrite() != nil:
+		e.log.Debug("attempt has written", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "files", len(files), "took", time.Since(start))
+		e.report(a, files)
+	default:
+		e.end(a, &executorv1.TaskStatus{Rows: a.rows.Load(), Bytes: a.bytes.Load()})
+	}
+}
+
+func (e *Executor) notRunning(a *attempt) {
+	a.running.Store(false)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.changed()
+}
+
+// fail cleans up after an attempt that has reported nothing, and reports its end.
+func (e *Executor) fail(a *attempt, perr *planv1.Error) {
+	e.log.Info("attempt failed", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "class", perr.GetClass(), "error", perr.GetMessage())
+	if w := a.task.GetWrite(); w != nil && !a.reported.Load() {
+		if _, err := e.cfg.Store.RemovePrefix(context.WithoutCancel(a.ctx), w.GetPrefix()); err != nil {
+			e.log.Warn("cannot remove the files of a failed attempt; the scheduler will", "prefix", w.GetPrefix(), "error", err)
+		}
+	}
+	e.end(a, &executorv1.TaskStatus{Error: perr, Rows: a.rows.Load(), Bytes: a.bytes.Load()})
+}
+
+// guarded turns a panic of the work into an error of the task.
+func (e *Executor) guarded(a *attempt, release func()) (files []*planv1.DataFile, perr *planv1.Error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e.log.Error("panic in a task", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "panic", r, "stack", string(debug.Stack()))
+			perr = &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: fmt.Sprintf("the executor met a defect in its own code: %v", r)}
+		}
+	}()
+	return e.workOn(a, release)
+}
+
+// workOn runs the task in a DuckDB and a scratch directory of its own. Both are gone when it is answered, DuckDB soon after.
+func (e *Executor) workOn(a *attempt, release func()) (files []*planv1.DataFile, perr *planv1.Error) {
+	var inst *duckdb.Instance
+	defer func() {
+		if inst == nil {
+			release()
+			return
+		}
+		// Closing takes milliseconds that the report need not wait for; the memory belongs to the slot until then.
+		e.work.Go(func() {
+			defer release()
+			if err := inst.Close(); err != nil {
+				e.log.Warn("cannot close DuckDB", "error", err)
+			}
+		})
+	}()
+	dir := e.scratch.attemptDir(a.ref.GetAttemptId())
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			e.log.Warn("cannot remove scratch", "directory", dir, "error", err)
+		}
+	}()
+	err := fault.Hit("executor.task.start")
+	if err == nil {
+		err = e.prepare(dir)
+	}
+	if err == nil {
+		inst, err = e.pool.Open(a.ctx, e.access(a.task, dir))
+	}
+	if err == nil {
+		files, err = e.execute(a, inst, dir)
+	}
+	if err != nil {
+		return nil, planError(a.ctx, inst, dir, err)
+	}
+	return files, nil
+}
+
+func (e *Executor) prepare(dir string) error {
+	if e.cfg.MinFreeBytes > 0 {
+		if err := upload.CheckSpace(e.scratch.dir, e.cfg.MinFreeBytes); err != nil {
+			return err
+		}
+	}
+	return os.Mkdir(dir, 0o700)
+}
+
+// access is all that the task's DuckDB may see (S70).
+func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
+	acc := duckdb.Access{
+		ReadFiles: duckdb.FilesOf(task.GetSources()), TempDir: filepath.Join(dir, "spill"),
+		MemoryBytes: e.cfg.MemoryBytes / int64(e.cfg.Slots), Threads: e.cfg.Threads,
+	}
+	if task.GetWrite() != nil {
+		acc.WriteDirs, acc.KeepOrder = []string{dir}, write.KeepOrder(task)
+	} else {
+		acc.KeepOrder = true
+	}
+	return acc
+}
+
+func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) ([]*planv1.DataFile, error) {
+	stop := interrupt(a.ctx, inst)
+	defer stop()
+	if err := inst.BindSources(a.ctx, a.task.GetSources()); err != nil {
+		return nil, err
+	}
+	if a.task.GetWrite() == nil {
+		return nil, e.pushOutput(a, inst)
+	}
+	return write.Run(a.ctx, inst, a.task, write.Options{
+		Scratch: dir, Store: e.cfg.Store,
+		Written: func(rows, bytes int64) {
+			a.rows.Store(rows)
+			a.bytes.Store(bytes)
+		},
+	})
+}
+
+// interruptEvery is how often an interrupt is repeated until the task has stopped: DuckDB forgets one that comes between two of its steps.
+const interruptEvery = 20 * time.Millisecond
+
+// interrupt stops DuckDB when ctx ends, until stop is called.
+func interrupt(ctx context.Context, inst *duckdb.Instance) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+		}
+		tick := time.NewTicker(interruptEvery)
+		defer tick.Stop()
+		for {
+			inst.Interrupt()
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
+}
+
+// dirBytes is what a directory holds now, for progress; what cannot be read counts nothing.
+func dirBytes(dir string) int64 {
+	var n int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // files come and go under the walk
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
+}

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/signet-io/signet/scheduler"
+	"github.com/signet-io/signet/scheduler/config"
+)
+
+// cluster is a running scheduler as this package needs it.
+type cluster interface {
+	Addr() string
+	Done() <-chan struct{}
+	// ExecutorExited tells that a local executor process is gone, so that its work moves at once.
+	ExecutorExited(pid int)
+	// Stop ends it; sealed commits get until ctx ends to settle.
+	Stop(ctx context.Context) error
+}
+
+// journalWait covers the moment in which a killed scheduler still holds its journal.
+const journalWait = 10 * time.Second
+
+func startScheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) (cluster, error) {
+	return scheduler.Start(ctx, cfg, scheduler.Options{Version: Version, Logger: log, JournalWait: journalWait})
+}

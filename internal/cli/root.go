@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what the commands share.
+type app struct {
+	streams Streams
+	signals <-chan os.Signal // Ctrl-C and its relatives
+	conn    connection
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string) int {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A reader that leaves early (`| head`) is an error of the write, not the death of a process that has children to stop.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return Run(context.Background(), args, System(), signals)
+}
+
+// Run is Main over given streams and signals.
+func Run(ctx context.Context, args []string, s Streams, signals <-chan os.Signal) int {
+	a := &app{streams: s, signals: signals}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return ExitOK // whoever read our output has had enough
+	}
+	report(s.Err, err)
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "signet",
+		Short: "Distributed writes to table formats that commit exactly once",
+		Long: "Signet runs SQL over many machines and commits what it writes to Iceberg tables exactly once.\n\n" +
+			"Exit codes: 0 ok, 1 the statement failed, 2 wrong usage, 3 no scheduler, 4 cancelled, 5 the outcome is not known.",
+		Example:       "  signet sql \"CREATE TABLE lake.demo.flights AS SELECT * FROM 'examples/data/flights.parquet'\"\n  signet sql \"SELECT origin, count(*) FROM lake.demo.flights GROUP BY 1\"",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{code: ExitUsage, err: err} })
+	root.AddCommand(a.sqlCommand(), a.schedulerCommand(), a.executorCommand(), a.jobsCommand(), a.jobCommand(), a.cancelCommand(), a.infoCommand(), a.sinkCommand(), a.versionCommand())
+	argumentErrorsAreUsage(root)
+	return root
+}
+
+// argumentErrorsAreUsage gives wrong arguments the exit code of wrong flags.
+func argumentErrorsAreUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return withHint(ExitUsage, err, "`"+c.CommandPath()+" --help` shows the usage")
+			}
+			return nil
+		}
+	}
+	for _, c := range cmd.Commands() {
+		argumentErrorsAreUsage(c)
+	}
+}

@@ -1,0 +1,129 @@
+package manifest
+
+import (
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// counts is what a scan of raw bytes finds.
+type counts struct {
+	files, rows, bytes, elements int64
+}
+
+// Numbers of the fields that a scan reads; scan_test.go compares them with the descriptors.
+const (
+	fieldFiles       = 1 // DataFiles.files
+	fieldRecordCount = 3 // DataFile.record_count
+	fieldSizeBytes   = 4 // DataFile.size_bytes
+	fieldPartition   = 5
+	fieldColumns     = 6
+	fieldOffsets     = 7
+)
+
+// scanFiles walks a serialised DataFiles without decoding it. It stops at the first limit passed, so that a few
+// bytes cannot stand for millions of objects.
+func scanFiles(b []byte, l *Limits) (counts, error) {
+	var c counts
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return c, fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+		}
+		b = b[n:]
+		if num != fieldFiles {
+			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+				return c, fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+			}
+			b = b[n:]
+			continue
+		}
+		if typ != protowire.BytesType {
+			return c, fmt.Errorf("%w: files has wire type %d", ErrMalformed, typ)
+		}
+		rec, n := protowire.ConsumeBytes(b)
+		if n < 0 {
+			return c, fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+		}
+		b = b[n:]
+		if c.files++; c.files > int64(l.FilesPerChunk) {
+			return c, fmt.Errorf("%w: more than %d files in a chunk", ErrTooLarge, l.FilesPerChunk)
+		}
+		if err := c.scanFile(rec, l); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// scanFile reads one DataFile. Of a repeated scalar the last one counts, as in a decoder.
+func (c *counts) scanFile(b []byte, l *Limits) error {
+	var rows, size int64
+	elements := 0
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+		}
+		b = b[n:]
+		value := b
+		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+			return fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+		}
+		value, b = value[:n], b[n:]
+		switch num {
+		case fieldRecordCount, fieldSizeBytes:
+			v, err := scanCount(typ, value)
+			if err != nil {
+				return err
+			}
+			if num == fieldRecordCount {
+				rows = v
+			} else {
+				size = v
+			}
+		case fieldPartition, fieldColumns:
+			elements++
+		case fieldOffsets:
+			elements += scanPacked(typ, value)
+		}
+		if elements > l.FileElements {
+			return fmt.Errorf("%w: a file record with more than %d elements", ErrTooLarge, l.FileElements)
+		}
+	}
+	c.elements += int64(elements)
+	var okR, okB bool
+	c.rows, okR = addInt64(c.rows, rows)
+	c.bytes, okB = addInt64(c.bytes, size)
+	if !okR || !okB {
+		return fmt.Errorf("%w: totals overflow", ErrTooLarge)
+	}
+	return nil
+}
+
+func scanCount(typ protowire.Type, value []byte) (int64, error) {
+	if typ != protowire.VarintType {
+		return 0, fmt.Errorf("%w: a count has wire type %d", ErrMalformed, typ)
+	}
+	v, _ := protowire.ConsumeVarint(value)
+	if v > math.MaxInt64 {
+		return 0, fmt.Errorf("%w: a count is negative", ErrMalformed)
+	}
+	return int64(v), nil
+}
+
+// scanPacked counts the varints of a packed field: each ends with a byte below 0x80.
+func scanPacked(typ protowire.Type, value []byte) int {
+	if typ != protowire.BytesType {
+		return 1
+	}
+	varints, _ := protowire.ConsumeBytes(value)
+	n := 0
+	for _, c := range varints {
+		if c < 0x80 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package host
+
+// awaitExit cannot wait without reaping here, so the group is killed right after the process was reaped.
+func awaitExit(int) bool { return false }

@@ -1,0 +1,177 @@
+package sdk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+
+	"google.golang.org/protobuf/proto"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+)
+
+// ErrManifest is wrapped by every error about a stream of task manifests that is out of order, cut, or does not add up.
+var ErrManifest = errors.New("task manifest stream is damaged")
+
+// ManifestSource hands out the task manifests of one Stage call, one after another, while they stream in. It is not safe for concurrent use.
+type ManifestSource struct {
+	recv   func() (*sinkv1.StageRequest, error)
+	cur    *Manifest
+	sum    hash.Hash
+	in     tally // of the current manifest
+	totals tally
+	count  int64
+	done   bool
+	err    error
+}
+
+type tally struct{ Files, Rows, Bytes int64 }
+
+func (t *tally) add(o tally) {
+	t.Files += o.Files
+	t.Rows += o.Rows
+	t.Bytes += o.Bytes
+}
+
+// Next returns the next task manifest, or io.EOF after the last one. The files of the previous one must have been read to their end: a
+// file that a sink does not look at is a file whose rows would be lost.
+func (s *ManifestSource) Next() (*Manifest, error) {
+	if s.cur != nil {
+		s.fail(fmt.Errorf("%w: the sink left files of task %d unread", ErrManifest, s.cur.Header.GetTask()))
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.done {
+		return nil, io.EOF
+	}
+	req, err := s.recv()
+	if err != nil {
+		return nil, s.fail(cut(err))
+	}
+	switch part := req.GetPart().(type) {
+	case *sinkv1.StageRequest_Trailer:
+		return nil, s.end(part.Trailer)
+	case *sinkv1.StageRequest_Manifest:
+		head := part.Manifest.GetHeader()
+		if head == nil {
+			return nil, s.fail(fmt.Errorf("%w: manifest %d does not open with a header", ErrManifest, s.count))
+		}
+		s.cur, s.sum, s.in = &Manifest{Header: head, src: s}, sha256.New(), tally{}
+		return s.cur, nil
+	}
+	return nil, s.fail(fmt.Errorf("%w: want a manifest or the trailer, got %T", ErrManifest, req.GetPart()))
+}
+
+// All ranges over the task manifests. It stops after the first error.
+func (s *ManifestSource) All() iter.Seq2[*Manifest, error] {
+	return func(yield func(*Manifest, error) bool) {
+		for {
+			m, err := s.Next()
+			if err == io.EOF {
+				return
+			}
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Totals are those of all manifests read so far.
+func (s *ManifestSource) Totals() *sinkv1.Totals {
+	return &sinkv1.Totals{Files: s.totals.Files, Rows: s.totals.Rows, Bytes: s.totals.Bytes}
+}
+
+func (s *ManifestSource) end(t *sinkv1.StageTrailer) error {
+	want := tally{t.GetTotals().GetFiles(), t.GetTotals().GetRows(), t.GetTotals().GetBytes()}
+	if t.GetManifests() != s.count || want != s.totals {
+		return s.fail(fmt.Errorf("%w: read %d manifests with %+v, the trailer says %d with %+v", ErrManifest, s.count, s.totals,
+			t.GetManifests(), want))
+	}
+	s.done = true
+	return io.EOF
+}
+
+func (s *ManifestSource) fail(err error) error {
+	if s.err == nil {
+		s.err = err
+	}
+	return s.err
+}
+
+func cut(err error) error {
+	if err == io.EOF {
+		return fmt.Errorf("%w: it ended without a trailer", ErrManifest)
+	}
+	return err
+}
+
+// Files ranges over the data files, each once. After an error it stops; the error is also that of the next call to Next. A loop that is
+// left early makes the whole call fail.
+func (m *Manifest) Files() iter.Seq2[*planv1.DataFile, error] {
+	return func(yield func(*planv1.DataFile, error) bool) {
+		for m.trailer == nil && m.src.cur == m {
+			batch, err := m.src.batch(m)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i, f := range batch {
+				if !yield(f, nil) {
+					if i+1 < len(batch) {
+						m.src.fail(fmt.Errorf("%w: the sink left files of task %d unread", ErrManifest, m.Header.GetTask()))
+					}
+					return
+				}
+			}
+		}
+	}
+}
+
+// Trailer is nil until Files has been read to its end.
+func (m *Manifest) Trailer() *planv1.ManifestTrailer { return m.trailer }
+
+// batch reads one chunk: some files, or none and the trailer.
+func (s *ManifestSource) batch(m *Manifest) ([]*planv1.DataFile, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	req, err := s.recv()
+	if err != nil {
+		return nil, s.fail(cut(err))
+	}
+	switch part := req.GetManifest().GetPart().(type) {
+	case *planv1.ManifestChunk_Files:
+		var files planv1.DataFiles
+		if err := proto.Unmarshal(part.Files, &files); err != nil {
+			return nil, s.fail(fmt.Errorf("%w: task %d: %w", ErrManifest, m.Header.GetTask(), err))
+		}
+		s.sum.Write(part.Files)
+		for _, f := range files.GetFiles() {
+			s.in.add(tally{1, f.GetRecordCount(), f.GetSizeBytes()})
+		}
+		return files.GetFiles(), nil
+	case *planv1.ManifestChunk_Trailer:
+		return nil, s.close(m, part.Trailer)
+	}
+	return nil, s.fail(fmt.Errorf("%w: task %d: want files or a trailer, got %v", ErrManifest, m.Header.GetTask(), req))
+}
+
+func (s *ManifestSource) close(m *Manifest, t *planv1.ManifestTrailer) error {
+	if got := s.sum.Sum(nil); !bytes.Equal(got, t.GetSha256()) {
+		return s.fail(fmt.Errorf("%w: task %d: sha256 is %x, the trailer says %x", ErrManifest, m.Header.GetTask(), got, t.GetSha256()))
+	}
+	if want := (tally{t.GetFiles(), t.GetRows(), t.GetBytes()}); want != s.in {
+		return s.fail(fmt.Errorf("%w: task %d: read %+v, the trailer says %+v", ErrManifest, m.Header.GetTask(), s.in, want))
+	}
+	m.trailer, s.cur = t, nil
+	s.count++
+	s.totals.add(s.in)
+	return nil
+}

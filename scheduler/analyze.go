@@ -1,0 +1,206 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/scheduler/dispatch"
+	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// analysis is a bound query: its rewritten text, its columns, and its sources with what is known of their files.
+type analysis struct {
+	result  *executorv1.AnalyzeResult
+	sources []*planv1.Source
+	tables  []string // that it reads, with their versions
+}
+
+// analyze has an executor parse and bind a query. Names of files and tables come back, are resolved and pinned here (the executor
+// has neither a catalog nor a say in what may be read), and a second pass binds the query over them.
+func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, error) {
+	defer j.timed("analyze", time.Now())
+	now := j.rec.Submitted.UnixMicro() // now() is bound once per job
+	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: now}
+	res, err := s.analyzeOnce(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	a := &analysis{result: res}
+	if len(res.Unresolved) == 0 {
+		return a, nil
+	}
+	for _, u := range res.Unresolved {
+		src, err := s.resolveSource(ctx, j, u)
+		if err != nil {
+			return nil, err
+		}
+		if scan := src.GetTable(); scan != nil {
+			a.tables = append(a.tables, scan.Table+" at version "+scan.Version)
+		}
+		a.sources = append(a.sources, src)
+	}
+	req = &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, Sources: a.sources, NowMicros: now}
+	if a.result, err = s.analyzeOnce(ctx, req); err != nil {
+		return nil, err
+	}
+	if len(a.result.Unresolved) > 0 {
+		return nil, fail(codeInternal, "", "the executor still asks for %d sources after all were resolved", len(a.result.Unresolved))
+	}
+	a.keepColumns()
+	return a, nil
+}
+
+// keepColumns puts what was bound over all files into the sources, so that every task sees the same columns whatever its share.
+func (a *analysis) keepColumns() {
+	for _, st := range a.result.Stats {
+		for _, src := range a.sources {
+			if f := src.GetFile(); f != nil && src.View == st.View {
+				f.Columns = st.Columns
+			}
+		}
+	}
+}
+
+func (s *Server) analyzeOnce(ctx context.Context, req *executorv1.Analyze) (*executorv1.AnalyzeResult, error) {
+	res, err := s.pool.Analyze(ctx, req)
+	if err != nil {
+		if errors.Is(err, dispatch.ErrNoExecutor) {
+			return nil, fail(codeNoExec, "", "%w", err)
+		}
+		return nil, err
+	}
+	if res.Error != nil {
+		return nil, taskFailure(res.Error)
+	}
+	return res, nil
+}
+
+// taskFailure gives an executor's error the form that clients see.
+func taskFailure(e *planv1.Error) *jobFailure {
+	code := codeInternal
+	switch e.Class {
+	case planv1.ErrorClass_ERROR_CLASS_USER, planv1.ErrorClass_ERROR_CLASS_IO:
+		code = codeUser
+	case planv1.ErrorClass_ERROR_CLASS_RESOURCE:
+		code = codeResource
+	}
+	return &jobFailure{JobError: journal.JobError{Code: code, Message: e.Message, Hint: e.Hint}}
+}
+
+func (s *Server) resolveSource(ctx context.Context, j *job, u *executorv1.UnresolvedSource) (*planv1.Source, error) {
+	src := &planv1.Source{View: u.View, Alias: u.Alias}
+	if len(u.Table) > 0 {
+		scan, err := s.planScan(ctx, j, u.Table)
+		if err != nil {
+			return nil, err
+		}
+		src.Kind = &planv1.Source_Table{Table: scan}
+		return src, nil
+	}
+	paths, function := u.Paths, u.Function
+	if u.Path != "" {
+		paths = []string{u.Path}
+		if function = readerFor(u.Path); function == "" {
+			return nil, fail(codeUser, "write read_parquet('…'), read_csv('…') or read_json('…')", "%q: its name does not say what kind of file it is", u.Path)
+		}
+	}
+	files, err := s.sources.Resolve(ctx, j.rec.BaseDir, paths)
+	if err != nil {
+		return nil, sourceFailure(err)
+	}
+	src.Kind = &planv1.Source_File{File: &planv1.FileSource{Function: function, Options: u.Options, Files: files}}
+	return src, nil
+}
+
+// readerFor is the table function that reads a file of this name, by DuckDB's own rules; "" if the name does not tell.
+func readerFor(name string) string {
+	name = strings.ToLower(name)
+	for _, compressed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, compressed)
+	}
+	switch {
+	case strings.HasSuffix(name, ".parquet"), strings.HasSuffix(name, ".parq"):
+		return "read_parquet"
+	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"):
+		return "read_csv"
+	case strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".jsonl"), strings.HasSuffix(name, ".ndjson"):
+		return "read_json"
+	}
+	return ""
+}
+
+// planScan pins a table's current version and lists its files.
+func (s *Server) planScan(ctx context.Context, j *job, name []string) (*planv1.TableScan, error) {
+	t, err := s.resolveTable(name, j)
+	if err != nil {
+		return nil, err
+	}
+	lease, sink, err := s.readLease(ctx, j.id, t)
+	if err != nil {
+		return nil, err
+	}
+	defer lease.Close()
+	st, err := sink.PlanScan(ctx, &sinkv1.PlanScanRequest{Lease: lease.Token(), Table: t.ref()})
+	if err != nil {
+		return nil, s.sinkFailure(ctx, t, err)
+	}
+	scan := &planv1.TableScan{Table: t.String()}
+	for {
+		m, err := st.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, s.sinkFailure(ctx, t, err)
+		}
+		if m.Schema != nil {
+			scan.Schema, scan.Version, scan.ConstantIds = m.Schema, m.Version, m.ConstantIds
+		}
+		for _, f := range m.Files {
+			path, err := localPath(f.Uri)
+			if err != nil {
+				return nil, fail(codeInternal, "", "table %s: data file %s: %w", t, f.Uri, err)
+			}
+			// Data files never change, so their time of change says nothing and is not pinned.
+			scan.Files = append(scan.Files, &planv1.PinnedFile{Path: path, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri})
+		}
+	}
+	if scan.Schema == nil {
+		return nil, fail(codeInternal, "", "table %s: the sink planned a scan without a schema", t)
+	}
+	return scan, nil
+}
+
+// localPath is the file that a URI of the local store names.
+func localPath(uri string) (string, error) {
+	switch {
+	case strings.HasPrefix(uri, "file:///"):
+		return strings.TrimPrefix(uri, "file://"), nil
+	case strings.HasPrefix(uri, "file:/"):
+		return strings.TrimPrefix(uri, "file:"), nil
+	case strings.HasPrefix(uri, "/"):
+		return uri, nil
+	}
+	return "", fmt.Errorf("only local files can be read, not %q", uri)
+}
+
+// planText names the query's tables for EXPLAIN.
+func (a *analysis) sourceNames() []string {
+	var out []string
+	for _, src := range a.sources {
+		if f := src.GetFile(); f != nil {
+			out = append(out, fmt.Sprintf("%s (%d files)", sql.DisplayIdent(src.Alias), len(f.Files)))
+		}
+	}
+	return append(out, a.tables...)
+}

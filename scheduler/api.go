@@ -1,0 +1,180 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/rpc"
+	"github.com/signet-io/signet/scheduler/journal"
+)
+
+// clientAPI serves scheduler.v1. It turns errors into gRPC codes and decides nothing else.
+type clientAPI struct {
+	schedulerv1.UnimplementedSchedulerServer
+	s *Server
+}
+
+// Submit implements scheduler.v1.
+func (a *clientAPI) Submit(ctx context.Context, r *schedulerv1.SubmitRequest) (*schedulerv1.SubmitResponse, error) {
+	j, existing, err := a.s.submit(principal(ctx), r)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	return &schedulerv1.SubmitResponse{JobId: j.id, Existing: existing}, nil
+}
+
+// lookup finds a job that the caller may see.
+func (a *clientAPI) lookup(ctx context.Context, id string) (*job, error) {
+	j := a.s.job(id)
+	if j == nil || j.owner != principal(ctx) {
+		return nil, status.Errorf(codes.NotFound, "no job %q; signet jobs lists yours", id)
+	}
+	return j, nil
+}
+
+// Watch implements scheduler.v1: it sends the newest state whenever there is one, so that a slow reader skips states but
+// never the terminal one (T4).
+func (a *clientAPI) Watch(r *schedulerv1.WatchRequest, st grpc.ServerStreamingServer[schedulerv1.WatchResponse]) error {
+	j, err := a.lookup(st.Context(), r.JobId)
+	if err != nil {
+		return err
+	}
+	for {
+		snap, changed := j.snapshot()
+		if err := st.Send(&schedulerv1.WatchResponse{Job: snap}); err != nil {
+			return err
+		}
+		if isTerminal(snap.State) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-st.Context().Done():
+			return st.Context().Err()
+		case <-a.s.stopping:
+			return status.Error(codes.Unavailable, "the scheduler is stopping; the job goes on when it is back")
+		}
+	}
+}
+
+// GetJob implements scheduler.v1.
+func (a *clientAPI) GetJob(ctx context.Context, r *schedulerv1.GetJobRequest) (*schedulerv1.GetJobResponse, error) {
+	j, err := a.lookup(ctx, r.JobId)
+	if err != nil {
+		return nil, err
+	}
+	snap, _ := j.snapshot()
+	return &schedulerv1.GetJobResponse{Job: snap, Plan: j.planText(), Tasks: j.taskInfos()}, nil
+}
+
+func (j *job) planText() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.plan
+}
+
+// ListJobs implements scheduler.v1.
+func (a *clientAPI) ListJobs(ctx context.Context, r *schedulerv1.ListJobsRequest) (*schedulerv1.ListJobsResponse, error) {
+	limit := int(cmp.Or(r.Limit, 100))
+	out := &schedulerv1.ListJobsResponse{}
+	for _, j := range a.s.jobsNewestFirst() {
+		if j.owner != principal(ctx) {
+			continue
+		}
+		snap, _ := j.snapshot()
+		snap.InlineResult = nil
+		if out.Jobs = append(out.Jobs, snap); len(out.Jobs) == limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// CancelJob implements scheduler.v1.
+func (a *clientAPI) CancelJob(ctx context.Context, r *schedulerv1.CancelJobRequest) (*schedulerv1.CancelJobResponse, error) {
+	j, err := a.lookup(ctx, r.JobId)
+	if err != nil {
+		return nil, err
+	}
+	ok, msg := a.s.cancelJob(j, principal(ctx))
+	return &schedulerv1.CancelJobResponse{Cancelled: ok, Message: msg}, nil
+}
+
+// FetchResult implements scheduler.v1.
+func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.ServerStreamingServer[schedulerv1.FetchResultResponse]) error {
+	j, err := a.lookup(st.Context(), r.JobId)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	out := j.output
+	j.mu.Unlock()
+	if out == nil {
+		return status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
+	}
+	buf := make([]byte, rpc.Chunk)
+	return out.read(func(f *os.File, size int64) error {
+		for off := int64(0); off < size; {
+			n, err := f.ReadAt(buf[:min(int64(len(buf)), size-off)], off)
+			if n > 0 {
+				if err := st.Send(&schedulerv1.FetchResultResponse{Data: slices.Clone(buf[:n])}); err != nil {
+					return err
+				}
+				off += int64(n)
+				continue
+			}
+			return status.Errorf(codes.DataLoss, "spooled result: %v", err)
+		}
+		return nil
+	})
+}
+
+// GetInfo implements scheduler.v1.
+func (a *clientAPI) GetInfo(context.Context, *schedulerv1.GetInfoRequest) (*schedulerv1.GetInfoResponse, error) {
+	out := &schedulerv1.GetInfoResponse{
+		Version: a.s.opts.Version, Cluster: a.s.cfg.Cluster, Epoch: a.s.journal.Epoch(), Catalogs: a.s.catalogNames(),
+		Isolation: a.s.isolationText, Pid: int32(os.Getpid()), //nolint:gosec // pids fit
+	}
+	for _, e := range a.s.pool.Executors() {
+		if e.Connected {
+			out.Executors = append(out.Executors, &schedulerv1.Executor{
+				Id: e.ID, Host: e.Host, Slots: int32(e.Slots), Running: int32(e.Running), LastSeenMillis: e.LastSeen.UnixMilli(), Pid: int32(e.PID), //nolint:gosec // small numbers
+			})
+		}
+	}
+	return out, nil
+}
+
+// grpcError is the one edge where errors become codes.
+func grpcError(err error) error {
+	var f *jobFailure
+	if !errors.As(err, &f) {
+		if errors.Is(err, journal.ErrMissing) {
+			return status.Error(codes.NotFound, err.Error())
+		}
+		if _, ok := status.FromError(err); ok {
+			return err
+		}
+		return status.Error(codes.Internal, err.Error())
+	}
+	code := map[string]codes.Code{
+		codeUser: codes.InvalidArgument, codeNotFound: codes.NotFound, codeExists: codes.AlreadyExists, codeConflict: codes.Aborted,
+		codeRefused: codes.FailedPrecondition, codeCancelled: codes.Canceled, codeNoExec: codes.Unavailable, codeResource: codes.ResourceExhausted,
+	}[f.Code]
+	if code == codes.OK {
+		code = codes.Internal
+	}
+	msg := f.Message
+	if f.Hint != "" {
+		msg += "\n" + f.Hint
+	}
+	return status.Error(code, msg)
+}

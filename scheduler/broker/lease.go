@@ -1,0 +1,243 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
+)
+
+// LeaseSpec says what a lease allows.
+type LeaseSpec struct {
+	JobID     string
+	Table     *sinkv1.TableRef
+	TableUUID string // the only table that may be committed to; empty: that of the first load
+	Mode      sinkv1.WriteMode
+	Gate      Gate            // nil: this lease never commits
+	Catalog   catalog.Catalog // nil: a storage sink
+	Ident     catalog.Ident
+	// Location is where a storage sink's table lies, and where a table may be created; empty: the catalog's default.
+	Location string
+	Store    storage.Store // nil: opened for the table's location
+	Sink     *sinkv1.DescribeResponse
+	// Plugin is the operator's name of the plugin, by which Secrets and Dials are listed; empty: Sink's name.
+	Plugin         string
+	MarkerProperty string
+	Markers        []string // of the units that the commit carries; exactly these
+	KeepMarkers    []string // must stay in the marker property
+	// Totals of the accepted task manifests; what an append adds must be exactly that. nil: unchecked.
+	Totals *sinkv1.Totals
+	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
+	Adopted                []string
+	AllowCreate, AllowDrop bool
+	ReadOnly               bool
+}
+
+func (s *LeaseSpec) pluginName() string {
+	if s.Plugin != "" {
+		return s.Plugin
+	}
+	return s.Sink.GetName()
+}
+
+func (s *LeaseSpec) validate() error {
+	switch {
+	case s.Catalog == nil && s.Store == nil && s.Location == "":
+		return errors.New("lease: neither a catalog nor a location")
+	case s.Catalog == nil && s.Store == nil:
+		return errors.New("lease: a storage sink needs its store")
+	case s.Gate != nil && len(s.Markers) == 0:
+		return errors.New("lease: a commit without a marker could not be found again")
+	case s.Gate != nil && s.Catalog != nil && s.MarkerProperty == "":
+		return errors.New("lease: no marker property")
+	}
+	for _, m := range s.Markers {
+		if !validMarker(m) {
+			return fmt.Errorf("lease: marker %q: want lower-case hexadecimal digits", m)
+		}
+	}
+	return nil
+}
+
+// Lease lets one plugin call work on one table for one job.
+type Lease struct {
+	b     *Broker
+	spec  LeaseSpec
+	token string
+	hash  leaseHash
+
+	ctx  context.Context //nolint:containedctx // ends with the lease, and with it every stream that it let in
+	stop context.CancelFunc
+	puts sync.WaitGroup
+
+	committing sync.Mutex // one commit at a time
+
+	mu       sync.Mutex
+	closed   bool
+	last     *catalog.Table // as last served
+	missing  bool           // the last load found no table
+	location string         // where a missing table would be created
+	store    storage.Store
+	created  map[string]object // by objectKey
+	landed   *landing
+	run      *run // the attempt whose outcome is open
+	external *external
+}
+
+// object is one that the lease created: for certain, or perhaps.
+type object struct {
+	uri     string
+	certain bool
+}
+
+// objectKey makes the spellings of one local file equal.
+func objectKey(uri string) string {
+	if p, err := storage.LocalPath(uri); err == nil {
+		return p
+	}
+	return uri
+}
+
+// landing is where the job's commit is.
+type landing struct{ version, location string }
+
+// Lease hands out a new lease.
+func (b *Broker) Lease(spec LeaseSpec) (*Lease, error) {
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	l := &Lease{b: b, spec: spec, store: spec.Store, location: spec.Location, created: make(map[string]object, len(spec.Adopted))}
+	for _, uri := range spec.Adopted {
+		l.created[objectKey(uri)] = object{uri: uri, certain: true}
+	}
+	l.token, l.hash = newToken()
+	l.ctx, l.stop = context.WithCancel(b.ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		l.stop()
+		return nil, errors.New("lease: the broker is closed")
+	}
+	b.leases[l.hash] = l
+	return l, nil
+}
+
+// Token is what the plugin sends as signet-lease metadata.
+func (l *Lease) Token() string { return l.token }
+
+// Location is where a table that does not exist would be created; empty while nobody has asked. A job that creates its table keeps it with its
+// plan and gives it to its later leases.
+func (l *Lease) Location() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.location
+}
+
+// Close fences the lease: calls that come later are refused, and streams that are open create nothing. An attempt that has been sealed goes on.
+func (l *Lease) Close() {
+	l.b.mu.Lock()
+	delete(l.b.leases, l.hash)
+	l.b.mu.Unlock()
+	l.mu.Lock()
+	first := !l.closed
+	l.closed = true
+	ext := l.external
+	l.mu.Unlock()
+	l.stop()
+	if first && ext != nil {
+		ext.abandon()
+	}
+}
+
+// Created lists the URIs of what exists because of this lease, adopted objects included.
+func (l *Lease) Created() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]string, 0, len(l.created))
+	for _, o := range l.created {
+		out = append(out, o.uri)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// live refuses a fenced lease.
+func (l *Lease) live() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return refuse(kindFenced, "the lease is closed")
+	}
+	return nil
+}
+
+// writable refuses what a lease that only reads, or has committed, may not do.
+func (l *Lease) writable() error {
+	if err := l.live(); err != nil {
+		return err
+	}
+	if l.spec.ReadOnly {
+		return refuse(kindPermanent, "the lease is read-only")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.landed != nil {
+		return alreadyAt(l.landed.version, l.landed.location)
+	}
+	return nil
+}
+
+func (l *Lease) addCreated(uri string, certain bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := objectKey(uri)
+	l.created[key] = object{uri: uri, certain: certain || l.created[key].certain}
+}
+
+// owns reports whether the lease created the object.
+func (l *Lease) owns(uri string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.created[objectKey(uri)].certain
+}
+
+func (l *Lease) markLanded(version, location string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.landed == nil {
+		l.landed = &landing{version: version, location: location}
+	}
+}
+
+func (l *Lease) hasLanded() *landing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.landed
+}
+
+// openStore returns the store of the table, opening it when the table's location has become known.
+func (l *Lease) openStore() (storage.Store, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.store != nil {
+		return l.store, nil
+	}
+	location := l.location
+	if l.last != nil {
+		location = l.last.Location
+	}
+	if location == "" {
+		return nil, refuse(kindPermanent, "load the table first: its location is not known yet")
+	}
+	s, err := l.spec.Catalog.Store(location)
+	if err != nil {
+		return nil, err
+	}
+	l.store = s
+	return s, nil
+}

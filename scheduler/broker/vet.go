@@ -1,0 +1,202 @@
+package broker
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
+)
+
+const mainBranch = "main"
+
+// vetAppend checks what an append may say, against the table as it was last served.
+func (l *Lease) vetAppend(ctx context.Context, t *catalog.Table, r *request) error {
+	md := t.Metadata
+	for _, a := range r.actions {
+		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" {
+			return invalid("update %q is not allowed in an append", a)
+		}
+	}
+	switch {
+	case md.Version() < 2:
+		return refuse(kindPermanent, "table %s has format version %d: appends need version 2, upgrade the table", l.spec.Ident, md.Version())
+	case r.assertCreate:
+		return invalid("assert-create is not allowed in an append")
+	case !sameUUID(r.assertUUID, l.spec.TableUUID):
+		return invalid("assert-table-uuid must be %s", l.spec.TableUUID)
+	case !r.assertMain:
+		return invalid("the main branch must be pinned by assert-ref-snapshot-id")
+	case len(r.properties) != 1 || len(r.properties[0]) != 1:
+		return invalid("want one set-properties with the marker property alone")
+	}
+	var parent *table.Snapshot
+	if p := md.SnapshotByName(mainBranch); p != nil {
+		parent = p
+	}
+	if !sameID(r.parent, snapshotID(parent)) {
+		return refuse(kindConflict, "main has moved since the commit was built")
+	}
+	if err := l.vetSnapshot(r, parent, md.LastSequenceNumber()); err != nil {
+		return err
+	}
+	if md.SnapshotByID(r.snapshot.ID) != nil {
+		return invalid("snapshot %d exists already", r.snapshot.ID)
+	}
+	if err := vetRef(md, r); err != nil {
+		return err
+	}
+	old := md.Properties()[l.spec.MarkerProperty]
+	value, ok := r.properties[0][l.spec.MarkerProperty]
+	if !ok {
+		return invalid("set-properties may set %s and nothing else", l.spec.MarkerProperty)
+	}
+	if err := checkMarkerProperty(old, value, l.spec.Markers, l.spec.KeepMarkers, r.snapshot.ID); err != nil {
+		return err
+	}
+	s, err := l.openStore()
+	if err != nil {
+		return err
+	}
+	return l.vetManifests(ctx, s, t.UUID, r.snapshot, parent)
+}
+
+func snapshotID(s *table.Snapshot) *int64 {
+	if s == nil {
+		return nil
+	}
+	return &s.SnapshotID
+}
+
+func sameID(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+// vetSnapshot checks the snapshot by itself, for appends and for the first snapshot of a new table.
+func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int64) error {
+	s := r.snapshot
+	switch {
+	case s == nil || r.ref == nil:
+		return invalid("want one add-snapshot and one set-snapshot-ref")
+	case r.ref.Name != mainBranch || r.ref.Type != "branch" || r.ref.SnapshotID != s.ID:
+		return invalid("set-snapshot-ref must set branch main to the new snapshot")
+	case s.ID <= 0:
+		return invalid("snapshot id %d", s.ID)
+	case !sameID(s.Parent, snapshotID(parent)):
+		return invalid("the snapshot's parent must be the head of main")
+	case s.Sequence != lastSequence+1:
+		return invalid("sequence number %d: want %d", s.Sequence, lastSequence+1)
+	case s.Summary["operation"] != "append":
+		return invalid("operation %q: want append", s.Summary["operation"])
+	}
+	got := splitMarkers(s.Summary[SummaryMarkers])
+	slices.Sort(got)
+	if want := slices.Sorted(slices.Values(l.spec.Markers)); !slices.Equal(got, want) {
+		return invalid("summary %s is %q: want exactly %s", SummaryMarkers, s.Summary[SummaryMarkers], strings.Join(want, ","))
+	}
+	return nil
+}
+
+// vetRef keeps an append from changing the retention of main: it may leave the settings out, or repeat them.
+func vetRef(md table.Metadata, r *request) error {
+	var cur table.SnapshotRef
+	for name, ref := range md.Refs() {
+		if name == mainBranch {
+			cur = ref
+		}
+	}
+	same := func(asked, now *int64) bool { return asked == nil || (now != nil && *asked == *now) }
+	if !same(r.ref.MaxRefAge, cur.MaxRefAgeMs) || !same(r.ref.MaxSnapAge, cur.MaxSnapshotAgeMs) ||
+		(r.ref.MinToKeep != nil && (cur.MinSnapshotsToKeep == nil || *r.ref.MinToKeep != *cur.MinSnapshotsToKeep)) {
+		return invalid("an append may not change the retention of main")
+	}
+	return nil
+}
+
+// vetManifests checks that the snapshot keeps what its parent has, and adds only what this lease created.
+func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, snap *snapshot, parent *table.Snapshot) error {
+	rel, err := s.Rel(snap.ManifestList)
+	if err != nil || !strings.HasPrefix(rel, "metadata/") {
+		return invalid("manifest list %q is not below the table's metadata", snap.ManifestList)
+	}
+	if !l.owns(snap.ManifestList) {
+		return invalid("manifest list %q was not created by this job", snap.ManifestList)
+	}
+	now, err := l.manifests(ctx, s, tableUUID, snap.ManifestList)
+	if err != nil {
+		return err
+	}
+	was := &manifestList{}
+	if parent != nil {
+		if was, err = l.manifests(ctx, s, tableUUID, parent.ManifestList); err != nil {
+			return err
+		}
+	}
+	for key, old := range was.byPath {
+		if !sameManifest(now.byPath[key], old) {
+			return invalid("the append drops or changes manifest %q of its parent", old.FilePath())
+		}
+	}
+	var files, rows int64
+	for key, m := range now.byPath {
+		if was.byPath[key] != nil {
+			continue
+		}
+		if err := l.vetAdded(s, snap, m); err != nil {
+			return err
+		}
+		files += int64(m.AddedDataFiles())
+		rows += m.AddedRows()
+	}
+	return l.vetTotals(snap, files, rows)
+}
+
+func (l *Lease) vetAdded(s storage.Store, snap *snapshot, m iceberg.ManifestFile) error {
+	rel, err := s.Rel(m.FilePath())
+	if err != nil || rel == "" {
+		return invalid("manifest %q lies outside of the table", m.FilePath())
+	}
+	switch {
+	case !l.owns(m.FilePath()):
+		return invalid("manifest %q was not created by this job", m.FilePath())
+	case m.ManifestContent() != iceberg.ManifestContentData:
+		return invalid("manifest %q holds deletes: an append adds data only", m.FilePath())
+	case m.SnapshotID() != snap.ID:
+		return invalid("manifest %q belongs to snapshot %d", m.FilePath(), m.SnapshotID())
+	case m.SequenceNum() != snap.Sequence:
+		return invalid("manifest %q has sequence number %d, the snapshot %d", m.FilePath(), m.SequenceNum(), snap.Sequence)
+	case m.ExistingDataFiles() != 0 || m.DeletedDataFiles() != 0:
+		return invalid("manifest %q of an append has existing or deleted files", m.FilePath())
+	case m.AddedDataFiles() < 0 || m.AddedRows() < 0:
+		return invalid("manifest %q has negative counts", m.FilePath())
+	}
+	return nil
+}
+
+// sameManifest: an append repeats its parent's entries unchanged. A row id may be assigned to an entry that had none (v2 became v3), and
+// an entry from the table's time as version 1, which has no sequence number, may lack counts that the repeated one has.
+func sameManifest(now, old iceberg.ManifestFile) bool {
+	if now == nil || now.Length() != old.Length() || now.PartitionSpecID() != old.PartitionSpecID() || now.ManifestContent() != old.ManifestContent() ||
+		now.SequenceNum() != old.SequenceNum() || now.MinSequenceNum() != old.MinSequenceNum() {
+		return false
+	}
+	return old.SequenceNum() == 0 || now.SnapshotID() == old.SnapshotID() &&
+		now.AddedDataFiles() == old.AddedDataFiles() && now.ExistingDataFiles() == old.ExistingDataFiles() && now.DeletedDataFiles() == old.DeletedDataFiles() &&
+		now.AddedRows() == old.AddedRows() && now.ExistingRows() == old.ExistingRows() && now.DeletedRows() == old.DeletedRows()
+}
+
+// vetTotals compares what the manifests add with what was accepted, and with what the summary says (S69, C22).
+func (l *Lease) vetTotals(snap *snapshot, files, rows int64) error {
+	if t := l.spec.Totals; t != nil && (t.GetFiles() != files || t.GetRows() != rows) {
+		return invalid("the manifests add %d files with %d rows, accepted were %d with %d", files, rows, t.GetFiles(), t.GetRows())
+	}
+	for key, want := range map[string]int64{"added-data-files": files, "added-records": rows} {
+		if v, ok := snap.Summary[key]; ok && v != strconv.FormatInt(want, 10) {
+			return invalid("summary %s is %q: the manifests add %d", key, v, want)
+		}
+	}
+	return nil
+}

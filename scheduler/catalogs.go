@@ -1,0 +1,213 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/catalog"
+	catalogsql "github.com/signet-io/signet/catalog/sql"
+	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/scheduler/config"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// catalogEntry is one configured catalog: tables of a catalog service, or directories of a storage sink.
+type catalogEntry struct {
+	name    string
+	sink    string
+	catalog catalog.Catalog // nil for a storage sink
+	root    string          // storage sinks: URI without trailing slash
+}
+
+// target is a table that a statement names.
+type target struct {
+	entry *catalogEntry
+	ident catalog.Ident // namespace parts and table
+}
+
+func (t *target) ref() *sinkv1.TableRef {
+	n := len(t.ident) - 1
+	return &sinkv1.TableRef{Catalog: t.entry.name, Namespace: t.ident[:n], Name: t.ident[n]}
+}
+
+func (t *target) String() string { return sql.JoinName(append([]string{t.entry.name}, t.ident...)) }
+
+func (s *Server) openCatalogs(ctx context.Context) error {
+	s.catalogs = map[string]*catalogEntry{}
+	for name, c := range s.cfg.Catalogs {
+		e := &catalogEntry{name: name}
+		switch c.Type {
+		case config.CatalogSink:
+			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
+		default:
+			cat, err := s.openSQL(ctx, name, c)
+			if err != nil {
+				return fmt.Errorf("catalogs.%s: %w", name, err)
+			}
+			e.sink, e.catalog = "iceberg", cat
+		}
+		s.catalogs[name] = e
+	}
+	return nil
+}
+
+// store opens the storage below a table's location.
+func (e *catalogEntry) store(location string) (storage.Store, error) {
+	if e.catalog != nil {
+		return e.catalog.Store(location)
+	}
+	return storage.Open(location)
+}
+
+// location is where a storage sink's table lies.
+func (e *catalogEntry) location(ident catalog.Ident) string {
+	parts := make([]string, len(ident))
+	for i, p := range ident {
+		parts[i] = escapeSegment(p)
+	}
+	return e.root + "/" + strings.Join(parts, "/")
+}
+
+// escapeSegment makes a name one segment of a path, whatever it holds.
+func escapeSegment(name string) string {
+	if e := url.PathEscape(name); e != "." && e != ".." && e != "" {
+		return e
+	}
+	return "%" + fmt.Sprintf("%x", name)
+}
+
+func (s *Server) openSQL(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, error) {
+	o := catalogsql.Options{Name: name, CatalogName: c.Name, URI: c.URI, Warehouse: c.Warehouse, Logger: s.log}
+	if secret, ok := c.Secret["password"]; ok {
+		var err error
+		if o.Password, err = secret.Resolve(); err != nil {
+			return nil, err
+		}
+	}
+	return catalogsql.Open(ctx, o)
+}
+
+// resolveCatalog finds a catalog by the name a user typed; "" is the default one.
+func (s *Server) resolveCatalog(name, preferred string) (*catalogEntry, error) {
+	names := s.catalogNames()
+	if name == "" {
+		name = preferred
+	}
+	if name == "" {
+		if len(names) == 1 {
+			return s.catalogs[names[0]], nil
+		}
+		if e := s.catalogs["lake"]; e != nil {
+			return e, nil
+		}
+		return nil, fail(codeNotFound, "write catalog.schema.table", "which catalog is meant? There are %s", strings.Join(names, ", "))
+	}
+	if i, _ := sql.Find(name, names); i >= 0 {
+		return s.catalogs[names[i]], nil
+	}
+	return nil, fail(codeNotFound, "SHOW CATALOGS lists them; catalogs are configured under catalogs:", "no catalog %s; there are %s", sql.DisplayIdent(name), strings.Join(names, ", "))
+}
+
+// resolveTable finds the table that a statement names with one to three (or more) parts.
+func (s *Server) resolveTable(parts []string, j *job) (*target, error) {
+	preferred, schema := j.rec.DefaultCatalog, j.rec.DefaultSchema
+	var name string
+	rest := parts
+	switch {
+	case len(parts) == 1:
+		if schema == "" {
+			return nil, fail(codeNotFound, "write schema."+sql.DisplayIdent(parts[0])+" or pass --schema", "table %s has no schema and there is no default one", sql.DisplayIdent(parts[0]))
+		}
+		rest = append(strings.Split(schema, "."), parts[0])
+	case len(parts) >= 3:
+		name, rest = parts[0], parts[1:]
+	}
+	e, err := s.resolveCatalog(name, preferred)
+	if err != nil {
+		return nil, err
+	}
+	return &target{entry: e, ident: append(catalog.Ident{}, rest...)}, nil
+}
+
+// existing corrects the case of a table's name: an exact match wins, then the only one that matches but for case.
+func (s *Server) existing(ctx context.Context, t *target) error {
+	if t.entry.catalog == nil {
+		return nil
+	}
+	if _, err := t.entry.catalog.Load(ctx, t.ident); err == nil {
+		return nil
+	}
+	return s.noSuchTable(ctx, t)
+}
+
+// noSuchTable is the error for a table that is not there, with the nearest names.
+func (s *Server) noSuchTable(ctx context.Context, t *target) error {
+	n := len(t.ident) - 1
+	near := "SHOW TABLES lists what is there"
+	tables, err := t.entry.catalog.Tables(ctx, t.ident[:n])
+	if err != nil {
+		return fail(codeNotFound, "SHOW SCHEMAS FROM "+sql.DisplayIdent(t.entry.name)+" lists them; CREATE SCHEMA makes one", "table %s does not exist: no schema %s in catalog %s", t, sql.JoinName(t.ident[:n]), sql.DisplayIdent(t.entry.name))
+	}
+	names := make([]string, len(tables))
+	for i, id := range tables {
+		names[i] = id[len(id)-1]
+	}
+	if i, _ := sql.Find(t.ident[n], names); i >= 0 {
+		near = "there is " + sql.DisplayIdent(names[i]) + ": names of tables are case-sensitive"
+	}
+	return fail(codeNotFound, near, "table %s does not exist", t)
+}
+
+// listTables lists the tables of a schema.
+func (s *Server) listTables(ctx context.Context, e *catalogEntry, ns []string) ([]string, error) {
+	var out []string
+	if e.catalog == nil {
+		return listDirs(e.location(ns))
+	}
+	tables, err := e.catalog.Tables(ctx, ns)
+	if err != nil {
+		return nil, catalogError(err, "schema "+sql.JoinName(append([]string{e.name}, ns...)))
+	}
+	for _, id := range tables {
+		out = append(out, id[len(id)-1])
+	}
+	return out, nil
+}
+
+func (s *Server) listSchemas(ctx context.Context, e *catalogEntry) ([]string, error) {
+	if e.catalog == nil {
+		return listDirs(e.root)
+	}
+	all, err := e.catalog.Namespaces(ctx)
+	if err != nil {
+		return nil, catalogError(err, "catalog "+e.name)
+	}
+	out := make([]string, len(all))
+	for i, ns := range all {
+		out[i] = sql.JoinName(ns)
+	}
+	return out, nil
+}
+
+func listDirs(uri string) ([]string, error) {
+	dir := filepath.FromSlash(strings.TrimPrefix(uri, "file://"))
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,259 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "signet.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestExample_IsValidAndComplete(t *testing.T) {
+	c, err := Load("testdata/example.yaml", nil, nil)
+	require.NoError(t, err)
+	here, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+
+	assert.Equal(t, "production", c.Cluster)
+	assert.Equal(t, "EXAMPLE_JOIN_TOKEN", c.Auth.JoinToken.Env())
+	assert.Equal(t, filepath.Join(here, "secrets/etl-token"), c.Auth.Tokens[0].Token.File(), "relative to the file")
+	assert.Equal(t, Catalog{
+		Type: "sql", URI: "postgresql://signet@db.internal:5432/iceberg", Name: "prod", Warehouse: "file:///srv/shared",
+		Secret: map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
+	}, c.Catalogs["shared"])
+	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])
+	assert.Equal(t, []string{"/srv/raw", "/srv/uploads"}, c.Sources.Roots)
+	assert.Equal(t, "metrics.internal:9090", c.Plugins.Dial["minimal"]["metrics"])
+	assert.Equal(t, Bytes(4<<30), c.Executors.MemoryLimit)
+	assert.Equal(t, 15*time.Second, c.Timeouts.ExecutorLoss)
+
+	// The example shows every key there is.
+	text, err := os.ReadFile("testdata/example.yaml")
+	require.NoError(t, err)
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if key := f.Tag.Get("koanf"); key != "-" {
+				assert.Contains(t, string(text), key+":", "%s.%s", typ.Name(), f.Name)
+			}
+			elem := f.Type
+			for elem.Kind() == reflect.Slice || elem.Kind() == reflect.Map {
+				elem = elem.Elem()
+			}
+			if elem.Kind() == reflect.Struct && elem != secretType {
+				walk(elem)
+			}
+		}
+	}
+	walk(configType)
+}
+
+func TestEmbedded_IsValid(t *testing.T) {
+	dir := t.TempDir()
+	c := Embedded(dir)
+	require.NoError(t, c.Validate())
+	assert.Equal(t, Catalog{
+		Type: "sql", URI: "sqlite://" + dir + "/catalog.db", Name: "lake", Warehouse: "file://" + dir + "/warehouse",
+	}, c.Catalogs["lake"])
+	assert.Contains(t, c.OwnPaths(), dir)
+
+	t.Setenv("XDG_DATA_HOME", "/some/where")
+	assert.Equal(t, "/some/where/signet", Embedded("").DataDir)
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("HOME", "/home/me")
+	assert.Equal(t, "/home/me/.local/share/signet", Embedded("").DataDir)
+}
+
+func TestLoad_NoFileIsTheEmbeddedDefault(t *testing.T) {
+	dir := t.TempDir()
+	c, err := Load("", []string{"SIGNET_DATA_DIR=" + dir, "PATH=/bin"}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, Embedded(dir), c)
+}
+
+func TestLoad_LayersFileVariablesFlags(t *testing.T) {
+	path := write(t, "executors: {local: 1, slots: 2, scratch: here}\ncluster: a\nauth: {join_token: {file: f}}\n")
+	c, err := Load(path, []string{
+		"SIGNET_EXECUTORS_LOCAL=3", "SIGNET_EXECUTORS_SLOTS=5", "SIGNET_CLUSTER=b", "SIGNET_SOURCES_ROOTS=/a, /b",
+		"SIGNET_CATALOGS_MY_LAKE_TYPE=sql", "SIGNET_CATALOGS_MY_LAKE_URI=postgresql://u@h/d", "SIGNET_CATALOGS_MY_LAKE_WAREHOUSE=/w",
+		"SIGNET_CATALOGS_MY_LAKE_SECRET_PASSWORD=hunter2", "SIGNET_AUTH_JOIN_TOKEN=hunter2", "SIGNET_FAILPOINTS=x", "SIGNET_LOG_LEVEL=debug",
+		"SIGNET_TIMEOUTS_EXECUTOR_LOSS=1m", "SIGNET_PLUGINS_SECRETS_S_K_FILE=/run/k",
+	}, map[string]any{"executors.local": 7, "cluster": "c"})
+	require.NoError(t, err)
+	assert.Equal(t, 7, c.Executors.Local)
+	assert.Equal(t, 5, c.Executors.Slots)
+	assert.Equal(t, "c", c.Cluster)
+	assert.Equal(t, []string{"/a", "/b"}, c.Sources.Roots)
+	assert.Equal(t, filepath.Join(filepath.Dir(path), "here"), c.Executors.Scratch)
+	assert.Equal(t, "file:///w", c.Catalogs["my_lake"].Warehouse)
+	assert.Equal(t, SecretEnv("SIGNET_CATALOGS_MY_LAKE_SECRET_PASSWORD"), c.Catalogs["my_lake"].Secret["password"], "a reference, not the value")
+	assert.Equal(t, SecretEnv("SIGNET_AUTH_JOIN_TOKEN"), c.Auth.JoinToken, "instead of the file, not beside it")
+	assert.Equal(t, SecretFile("/run/k"), c.Plugins.Secrets["s"]["k"])
+	assert.Equal(t, time.Minute, c.Timeouts.ExecutorLoss)
+	assert.Equal(t, "debug", c.Log.Level)
+	assert.ElementsMatch(t, []string{"SIGNET_CATALOGS_MY_LAKE_SECRET_PASSWORD", "SIGNET_AUTH_JOIN_TOKEN"}, c.SecretEnv())
+}
+
+// TestLoad_Refuses: each message has the key, the value and the fix, and none the canary.
+func TestLoad_Refuses(t *testing.T) {
+	const lake = "catalogs: {lake: {type: sql, uri: 'sqlite:///x/c.db', warehouse: 'file:///x'"
+	for text, want := range map[string][]string{
+		"executor: {local: 1}":                            {"executor: unknown key", "did you mean executors?"},
+		"executors: {locall: 1}":                          {"executors.locall", "did you mean local?"},
+		"zzzzzz: 1":                                       {"zzzzzz", "known here: auth, catalogs"},
+		"executors: {local: two}":                         {"executors.local", `"two"`, "whole number"},
+		"executors: {local: -1}":                          {"executors.local", `"-1"`, "want 0 to 256"},
+		"executors: {slots: 99999999999}":                 {"executors.slots", "99999999999", "whole number"},
+		"executors: {memory_limit: lots}":                 {"executors.memory_limit", `"lots"`, "4GiB"},
+		"executors: {memory_limit: 1MiB}":                 {"executors.memory_limit", `"1MiB"`, "at least 128MiB"},
+		"executors: 5":                                    {"executors", "keys below it"},
+		"timeouts: {heartbeat: 5}":                        {"timeouts.heartbeat", `"5"`, "500ms"},
+		"timeouts: {heartbeat: 10s}":                      {"timeouts.executor_loss", "twice timeouts.heartbeat"},
+		"plugins: {allow_unlocked: maybe}":                {"plugins.allow_unlocked", `"maybe"`, "true or false"},
+		"plugins: {dial: {s: {n: nowhere}}}":              {"plugins.dial.s.n", `"nowhere"`, "host:port"},
+		"cluster: Big":                                    {"cluster", `"Big"`, "a-z"},
+		"cluster: 42":                                     {"cluster", "quotes"},
+		"listen: here":                                    {"listen", `"here"`, "host:port"},
+		"listen: 0.0.0.0:7420":                            {"listen", `"0.0.0.0:7420"`, "tls.cert and tls.key, auth.join_token, auth.tokens", "127.0.0.1"},
+		"listen: ':7420'":                                 {"listen", "others can reach"},
+		"listen: 'example.org:1'":                         {"listen", "others can reach"},
+		"listen: '127.0.0.1:99999'":                       {"listen", "host:port"},
+		"tls: {cert: nowhere.pem}":                        {"tls: cert and key belong together", "tls.cert", "no such file"},
+		"auth: {join_token: canary}":                      {"auth.join_token", "{file: PATH} or {env: NAME}"},
+		"auth: {join_token: {literal: canary}}":           {"auth.join_token", "{file: PATH}"},
+		"auth: {join_token: {file: canary, env: canary}}": {"auth.join_token", "{file: PATH}"},
+		"auth: {tokens: canary}":                          {"auth.tokens", "want a list"},
+		"auth: {tokens: [canary]}":                        {"auth.tokens[0]"},
+		"auth: {tokens: [{principal: a}]}":                {"auth.tokens[0].token", "missing"},
+		"auth: {tokens: [{token: {env: A}}]}":             {"auth.tokens[0].principal"},
+		"auth: {tokens: [{princpal: a}]}":                 {"auth.tokens[0].princpal", "did you mean principal?"},
+		"auth: {tokens: [{principal: a, token: {env: A}}, {principal: a, token: {env: A}}]}": {"auth.tokens[1].principal", "twice"},
+		"catalogs: {'a.b': {type: sql}}":                                                                      {`"a.b"`, "letters"},
+		"catalogs: {'': {type: sql}}":                                                                         {"catalogs", "letters"},
+		"catalogs: {lake: {type: rest}}":                                                                      {"catalogs.lake.type", `"rest"`, "sink, sql"},
+		"catalogs: {lake: {type: sqll}}":                                                                      {"did you mean sql?"},
+		"catalogs: {lake: {type: sql}}":                                                                       {"catalogs.lake.uri", "catalogs.lake.warehouse: missing"},
+		"catalogs: {lake: {type: sql, uri: 'sqlite://c.db', warehouse: /w}}":                                  {"catalogs.lake.uri", "absolute"},
+		"catalogs: {lake: {type: sql, uri: 'mysql://u:canary@h/d', warehouse: /w}}":                           {"catalogs.lake.uri", `"mysql"`, "postgresql://"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u:canary@h/d', warehouse: /w}}":                      {"catalogs.lake.uri", "secret: {password:"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://h/d?password=canary', warehouse: /w}}":               {"catalogs.lake.uri", "secret: {password:"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u:canary@h:x%/d', warehouse: /w}}":                   {"catalogs.lake.uri", "not an address"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: /w, secret: canary}}":             {"catalogs.lake.secret"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: /w, secret: {passwd: {env: A}}}}": {"catalogs.lake.secret", "did you mean password?"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 's3://b/w'}}":                     {"catalogs.lake.warehouse", "s3://b/w", "local file system"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 'file:///'}}":                     {"catalogs.lake.warehouse"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 'file:///a/../b'}}":               {"catalogs.lake.warehouse", ".."},
+		lake + ", secret: {password: {env: A}}}}":                                                             {"catalogs.lake.secret", "SQLite has no password"},
+		lake + ", root: 'file:///r'}}":                                                                        {"catalogs.lake.root", "not for type sql"},
+		lake + ", warehous: x}}":                                                                              {"catalogs.lake.warehous", "did you mean warehouse?"},
+		"catalogs: {f: {type: sink}}":                                                                         {"catalogs.f.sink", "catalogs.f.root: missing"},
+		"catalogs: {f: {type: sink, sink: m, root: /r, uri: 'sqlite:///x'}}":                                  {"catalogs.f.uri", "not for type sink"},
+		"log: {level: inf}":          {"log.level", `"inf"`, "did you mean info?"},
+		"limits: {task_retries: -1}": {"limits.task_retries"},
+		"sources: {roots: /a}":       {"sources.roots", "want a list"},
+		"a: [":                       {"no valid YAML"},
+		"cluster: a\ncluster: b":     {"no valid YAML", "already defined"},
+		"- a":                        {"no valid YAML"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			path := write(t, text)
+			_, err := Load(path, nil, nil)
+			require.Error(t, err)
+			for _, w := range want {
+				assert.Contains(t, err.Error(), w)
+			}
+			assert.NotContains(t, strings.ReplaceAll(err.Error(), path, "signet.yaml"), "canary")
+			assert.Contains(t, err.Error(), "signet.yaml")
+		})
+	}
+}
+
+func TestLoad_TellsEveryProblem(t *testing.T) {
+	_, err := Load(write(t, "cluster: UP\nlog: {level: loud, format: xml}\n"), nil, nil)
+	require.Error(t, err)
+	for _, key := range []string{"cluster:", "log.level:", "log.format:"} {
+		assert.Contains(t, err.Error(), key)
+	}
+}
+
+func TestLoad_RefusesVariablesAndFlags(t *testing.T) {
+	_, err := Load("", []string{"SIGNET_DATADIR=/x"}, nil)
+	require.ErrorContains(t, err, "SIGNET_DATADIR: unknown variable; did you mean SIGNET_DATA_DIR?")
+	_, err = Load("", []string{
+		"SIGNET_FAILPOINTS=x", "SIGNET_SCHEDULER=x", "SIGNET_TLS_CA=x", "SIGNET_TOKEN_FILE=x", "SIGNET_JOIN_TOKEN=x", "SIGNET_EXECUTOR_SLOTS=x", "SIGNET_EXECUTOR_MEMORY=x",
+		"SIGNET_BIN=x", "SIGNET_CONFIG=x", "SIGNET_SINK_PLUGIN=x", "SIGNET_CATALOG_PASSWORD=x", "SIGNET_=x", "SIGNET=x",
+	}, nil)
+	require.NoError(t, err, "other parts' variables")
+	_, err = Load("", []string{"SIGNET_EXECUTORS_LOCAL=many"}, nil)
+	require.ErrorContains(t, err, `executors.local: "many" is not a whole number (from SIGNET_EXECUTORS_LOCAL)`)
+	_, err = Load("", nil, map[string]any{"executors.locl": 1})
+	require.ErrorContains(t, err, "executors.locl: unknown key; did you mean local?")
+	_, err = Load("", nil, map[string]any{"executors.local": "x"})
+	require.ErrorContains(t, err, "(from flag)")
+}
+
+func TestLoad_MissingAndOddFiles(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), nil, nil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Load(t.TempDir(), nil, nil)
+	require.Error(t, err)
+	_, err = Load(write(t, strings.Repeat("#", maxFile+1)), nil, nil)
+	require.ErrorContains(t, err, "is it the right file?")
+	c, err := Load(write(t, ""), nil, nil)
+	require.NoError(t, err, "an empty file changes nothing")
+	assert.Contains(t, c.Catalogs, "lake")
+	assert.Contains(t, c.OwnPaths(), c.Path)
+}
+
+func TestListen_OtherAddressesWithTLSAndTokens(t *testing.T) {
+	dir := t.TempDir()
+	for _, f := range []string{"cert.pem", "key.pem"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
+	}
+	path := filepath.Join(dir, "signet.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(`
+listen: "[::]:7420"
+tls: {cert: cert.pem, key: key.pem}
+auth: {join_token: {env: J}, tokens: [{principal: p, token: {env: T}}]}
+`), 0o600))
+	c, err := Load(path, nil, nil)
+	require.NoError(t, err)
+	assert.True(t, c.TLS.Enabled())
+	assert.Contains(t, c.OwnPaths(), filepath.Join(dir, "key.pem"))
+}
+
+func TestIsLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true, "LOCALHOST": true, "::ffff:127.0.0.1": true,
+		"": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "localhost.example.org": false, "example.org": false, "2130706433": false,
+	} {
+		assert.Equal(t, want, IsLoopback(host), host)
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]Bytes{"0": 0, "17": 17, "4GiB": 4 << 30, "4 gib": 4 << 30, "1.5KiB": 1536, "10MB": 1e7, "3B": 3, "1TiB": 1 << 40} {
+		got, err := ParseBytes(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "GiB", "-1", "x", "1PiB", "NaN", "1e300", "Inf"} {
+		_, err := ParseBytes(text)
+		require.Error(t, err, text)
+	}
+	assert.Equal(t, "4GiB", Bytes(4<<30).String())
+	assert.Equal(t, "1000B", Bytes(1000).String())
+	assert.Equal(t, "0B", Bytes(0).String())
+}

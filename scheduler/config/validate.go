@@ -1,0 +1,232 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// Validate checks the whole and brings locations into their one form. Every problem is told, not only the first.
+func (c *Config) Validate() error {
+	v := &validator{}
+	v.check(clusterName.MatchString(c.Cluster), "cluster", c.Cluster, "want 1 to 40 of a-z, 0-9 and -")
+	v.check(filepath.IsAbs(c.DataDir) && c.DataDir != "/", "data_dir", c.DataDir, "want a directory of its own, as an absolute path")
+	v.listen(c)
+	v.tls(c)
+	v.tokens(c.Auth.Tokens)
+	for _, name := range sortedKeys(c.Catalogs) {
+		cat := c.Catalogs[name]
+		v.catalog("catalogs."+name, &cat)
+		c.Catalogs[name] = cat
+	}
+	for _, sink := range sortedKeys(c.Plugins.Dial) {
+		for _, name := range sortedKeys(c.Plugins.Dial[sink]) {
+			key := "plugins.dial." + sink + "." + name
+			_, _, err := splitAddr(c.Plugins.Dial[sink][name])
+			v.check(err == nil, key, c.Plugins.Dial[sink][name], "want host:port")
+		}
+	}
+	v.executors(&c.Executors)
+	v.timeouts(&c.Timeouts)
+	v.limits(&c.Limits)
+	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	v.oneOf("log.format", c.Log.Format, "text", "json")
+	return errors.Join(v.errs...)
+}
+
+type validator struct{ errs []error }
+
+func (v *validator) check(ok bool, key string, value any, fix string) bool {
+	if !ok {
+		v.errs = append(v.errs, fmt.Errorf("%s: %q: %s", key, fmt.Sprint(value), fix))
+	}
+	return ok
+}
+
+// say reports without a value: there is none, or it may hold a secret.
+func (v *validator) say(key, problem string) {
+	v.errs = append(v.errs, fmt.Errorf("%s: %s", key, problem))
+}
+
+func (v *validator) oneOf(key, value string, known ...string) {
+	if !slices.Contains(known, value) {
+		v.errs = append(v.errs, fmt.Errorf("%s: %q%s", key, value, suggest(value, known)))
+	}
+}
+
+func splitAddr(addr string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	port, err = strconv.Atoi(p)
+	if err == nil && (port < 0 || port > 65535) {
+		err = errors.New("port out of range")
+	}
+	return host, port, err
+}
+
+// IsLoopback says whether only this machine can reach a host. Names other than localhost count as reachable: what they resolve to
+// may change.
+func IsLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func (v *validator) listen(c *Config) {
+	host, _, err := splitAddr(c.Listen)
+	if !v.check(err == nil, "listen", c.Listen, "want host:port, like 127.0.0.1:7420") || IsLoopback(host) {
+		return
+	}
+	var missing []string
+	if !c.TLS.Enabled() {
+		missing = append(missing, "tls.cert and tls.key")
+	}
+	if c.Auth.JoinToken.IsZero() {
+		missing = append(missing, "auth.join_token")
+	}
+	if len(c.Auth.Tokens) == 0 {
+		missing = append(missing, "auth.tokens")
+	}
+	v.check(len(missing) == 0, "listen", c.Listen, "others can reach this address, which needs "+strings.Join(missing, ", ")+
+		"; or listen on 127.0.0.1")
+}
+
+func (v *validator) tls(c *Config) {
+	t := c.TLS
+	if (t.Cert == "") != (t.Key == "") {
+		v.say("tls", "cert and key belong together; only one of them is set")
+	}
+	if t.ClientCA != "" && t.Cert == "" {
+		v.say("tls.client_ca", "needs tls.cert and tls.key")
+	}
+	for key, p := range map[string]string{"tls.cert": t.Cert, "tls.key": t.Key, "tls.client_ca": t.ClientCA} {
+		if p == "" {
+			continue
+		}
+		if fi, err := os.Stat(p); err != nil || fi.IsDir() {
+			v.check(false, key, p, "no such file")
+		}
+	}
+}
+
+func (v *validator) tokens(tokens []Token) {
+	seen := map[string]bool{}
+	for i, t := range tokens {
+		key := fmt.Sprintf("auth.tokens[%d]", i)
+		v.check(t.Principal != "" && len(t.Principal) <= 128, key+".principal", t.Principal, "want a name of at most 128 bytes")
+		v.check(!seen[t.Principal], key+".principal", t.Principal, "is there twice; each principal has one token")
+		seen[t.Principal] = true
+		if t.Token.IsZero() {
+			v.say(key+".token", "missing; write {file: PATH} or {env: NAME}")
+		}
+	}
+}
+
+func (v *validator) catalog(key string, c *Catalog) {
+	switch c.Type {
+	case CatalogSQL:
+		v.uri(key, c)
+		v.location(key+".warehouse", &c.Warehouse)
+		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root})
+		for _, s := range sortedKeys(c.Secret) {
+			v.oneOf(key+".secret", s, "password")
+		}
+	case CatalogSink:
+		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
+		v.location(key+".root", &c.Root)
+		v.absent(key, "sink", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse})
+		if len(c.Secret) > 0 {
+			v.say(key+".secret", "is not for type sink; a sink's secrets are at plugins.secrets")
+		}
+	default:
+		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogSink)
+	}
+}
+
+func (v *validator) absent(key, kind string, fields map[string]string) {
+	for _, f := range sortedKeys(fields) {
+		v.check(fields[f] == "", key+"."+f, fields[f], "is not for type "+kind)
+	}
+}
+
+// uri never repeats the address: somebody may have put a password into it.
+func (v *validator) uri(key string, c *Catalog) {
+	const want = "want sqlite:///dir/file.db or postgresql://user@host:port/database"
+	scheme, rest, ok := strings.Cut(c.URI, "://")
+	switch {
+	case !ok:
+		v.say(key+".uri", "not an address; "+want)
+	case scheme == "sqlite":
+		v.check(filepath.IsAbs(rest) && !strings.HasSuffix(rest, "/"), key+".uri", c.URI, "the path must be absolute; "+want)
+		if len(c.Secret) > 0 {
+			v.say(key+".secret", "SQLite has no password")
+		}
+	case scheme == "postgresql" || scheme == "postgres":
+		u, err := url.Parse(c.URI)
+		if err != nil {
+			v.say(key+".uri", "not an address; "+want)
+			return
+		}
+		if _, has := u.User.Password(); has || u.Query().Has("password") {
+			v.say(key+".uri", "holds a password; take it out and write secret: {password: {file: PATH}} or {env: NAME}")
+		}
+	default:
+		v.say(key+".uri", fmt.Sprintf("scheme %q; %s", scheme, want))
+	}
+}
+
+// location wants a local directory and makes it a file:// URI.
+func (v *validator) location(key string, loc *string) {
+	path, isURI := strings.CutPrefix(*loc, "file://")
+	switch {
+	case *loc == "":
+		v.say(key, "missing; write file:///dir")
+	case !isURI && strings.Contains(*loc, "://"):
+		v.check(false, key, *loc, "only the local file system is supported so far; write file:///dir")
+	case !filepath.IsAbs(path) || filepath.Clean(path) == "/":
+		v.check(false, key, *loc, "want an absolute directory, file:///dir")
+	case slices.Contains(strings.Split(path, "/"), ".."):
+		v.check(false, key, *loc, "must not have .. in it")
+	default:
+		*loc = "file://" + filepath.Clean(path)
+	}
+}
+
+func (v *validator) executors(e *Executors) {
+	v.check(e.Local >= 0 && e.Local <= 256, "executors.local", e.Local, "want 0 to 256 processes")
+	v.check(e.Slots >= 1 && e.Slots <= 256, "executors.slots", e.Slots, "want 1 to 256 tasks at a time")
+	v.check(e.Threads >= 1 && e.Threads <= 1024, "executors.threads", e.Threads, "want 1 to 1024 threads")
+	v.check(e.MemoryLimit >= 128<<20, "executors.memory_limit", e.MemoryLimit, "want at least 128MiB")
+}
+
+func (v *validator) timeouts(t *Timeouts) {
+	for key, d := range map[string]time.Duration{
+		"timeouts.heartbeat": t.Heartbeat, "timeouts.executor_loss": t.ExecutorLoss, "timeouts.plugin_start": t.PluginStart, "timeouts.drain": t.Drain,
+	} {
+		v.check(d > 0, key, d, "want more than 0")
+	}
+	v.check(t.ExecutorLoss >= 2*t.Heartbeat, "timeouts.executor_loss", t.ExecutorLoss,
+		fmt.Sprintf("must be at least twice timeouts.heartbeat (%s), or one late report loses an executor", t.Heartbeat))
+}
+
+func (v *validator) limits(l *Limits) {
+	v.check(l.TaskRetries >= 0, "limits.task_retries", l.TaskRetries, "want 0 or more")
+	v.check(l.CommitRetries >= 0, "limits.commit_retries", l.CommitRetries, "want 0 or more")
+	v.check(l.MaxResultBytes > 0, "limits.max_result_bytes", l.MaxResultBytes, "want more than 0")
+	v.check(l.MaxSourceFiles > 0, "limits.max_source_files", l.MaxSourceFiles, "want more than 0")
+}

@@ -1,0 +1,224 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/manifest"
+)
+
+// gateway serves executor.v1.
+type gateway struct {
+	executorv1.UnimplementedExecutorGatewayServer
+	s *Server
+}
+
+// attempt is an open attempt: journalled, and not yet won, lost or failed for good.
+type attempt struct {
+	ref  *executorv1.AttemptRef
+	job  *job
+	task *planv1.Task
+}
+
+// Session implements executor.v1.
+func (g *gateway) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, executorv1.SessionResponse]) error {
+	return g.s.pool.Session(st)
+}
+
+// ReportManifest implements executor.v1: the answer comes after the journal write (S71).
+func (g *gateway) ReportManifest(st grpc.ClientStreamingServer[executorv1.ReportManifestRequest, executorv1.ReportManifestResponse]) error {
+	r := manifest.NewReader(manifest.Limits{})
+	for {
+		m, err := st.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.Add(m.Chunk); err != nil {
+			return status.Errorf(codes.InvalidArgument, "task manifest: %v", err)
+		}
+	}
+	if !r.Done() {
+		return status.Error(codes.InvalidArgument, "task manifest: the stream ended before its trailer")
+	}
+	if err := fault.Hit("scheduler.manifest.received"); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	accepted, reason, err := g.s.acceptManifest(st.Context(), r)
+	if err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	if err := fault.Hit("scheduler.manifest.before-ack"); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	if err := st.SendAndClose(&executorv1.ReportManifestResponse{Accepted: accepted, Reason: reason}); err != nil {
+		return err
+	}
+	g.s.pool.Ended(r.Header().AttemptId)
+	return nil
+}
+
+// PushOutput implements executor.v1.
+func (g *gateway) PushOutput(st grpc.ClientStreamingServer[executorv1.PushOutputRequest, executorv1.PushOutputResponse]) error {
+	first, err := st.Recv()
+	if err != nil {
+		return err
+	}
+	if first.Attempt == nil {
+		return status.Error(codes.InvalidArgument, "the first message of an output names its attempt")
+	}
+	a := g.s.attempt(first.Attempt.AttemptId)
+	if a == nil || a.job.output == nil {
+		return st.SendAndClose(&executorv1.PushOutputResponse{Reason: "the attempt is not open here"})
+	}
+	sp, err := a.job.output.begin(first.Attempt.AttemptId)
+	if err != nil {
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	rows, err := spoolOutput(sp, first, st)
+	if err != nil {
+		sp.drop()
+		return err
+	}
+	if !sp.complete() {
+		sp.drop()
+		return st.SendAndClose(&executorv1.PushOutputResponse{Reason: "another attempt's output is there already"})
+	}
+	a.job.taskRows(first.Attempt, rows, sp.size)
+	return st.SendAndClose(&executorv1.PushOutputResponse{Accepted: true})
+}
+
+func spoolOutput(sp *spool, m *executorv1.PushOutputRequest, st grpc.ClientStreamingServer[executorv1.PushOutputRequest, executorv1.PushOutputResponse]) (int64, error) {
+	for {
+		if _, err := sp.Write(m.Data); err != nil {
+			return 0, status.Errorf(codes.ResourceExhausted, "spool: %v", err)
+		}
+		if m.Last {
+			return m.Rows, nil
+		}
+		var err error
+		if m, err = st.Recv(); err != nil {
+			return 0, status.Error(codes.InvalidArgument, "the output ended before its last chunk")
+		}
+	}
+}
+
+func (s *Server) attempt(id string) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.attempts[id]
+}
+
+func (s *Server) openAttempt(a *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts[a.ref.AttemptId] = a
+}
+
+func (s *Server) closeAttempt(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.attempts, id)
+}
+
+// forgetAttempts closes what is still open of a job that has ended, and tells the executors.
+func (s *Server) forgetAttempts(job string) {
+	s.pool.DropQueued(job)
+	s.mu.Lock()
+	var open []*attempt
+	for id, a := range s.attempts {
+		if a.job.id == job {
+			open = append(open, a)
+			delete(s.attempts, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, a := range open {
+		s.pool.Cancel(a.ref, "the job has ended")
+	}
+}
+
+// Adopt implements dispatch.Handler. An attempt that won, and whose report was not acknowledged, is adopted too, also when its
+// job has ended: an executor removes the files of what is not adopted.
+func (s *Server) Adopt(ref *executorv1.AttemptRef, executor string) bool {
+	if a := s.attempt(ref.AttemptId); a != nil && a.ref.JobId == ref.JobId && a.ref.Task == ref.Task {
+		a.job.send(attemptAdopted{ref.AttemptId, executor})
+		return true
+	}
+	won, _, err := s.wonBefore(&planv1.ManifestHeader{JobId: ref.JobId, Stage: ref.Stage, Task: ref.Task, AttemptId: ref.AttemptId})
+	if err != nil {
+		s.log.Error("cannot tell whether an attempt was accepted; it is kept", "attempt", ref.AttemptId, "error", err)
+		return true
+	}
+	return won
+}
+
+// TaskEnded implements dispatch.Handler.
+func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
+	s.dutyConfirmed(st.Attempt.AttemptId)
+	a := s.attempt(st.Attempt.AttemptId)
+	if a == nil {
+		return nil // late: the job has ended or another attempt has won (S13)
+	}
+	if st.Error == nil {
+		if a.task.GetWrite() != nil {
+			return fmt.Errorf("attempt %s of a write task ended well without a manifest", st.Attempt.AttemptId)
+		}
+		a.job.send(taskDone{st.Attempt.AttemptId, st.Rows, st.Bytes})
+		return nil
+	}
+	a.job.send(taskFailed{st.Attempt.AttemptId, st.Error})
+	return nil
+}
+
+// ExecutorLost implements dispatch.Handler.
+func (s *Server) ExecutorLost(executor string, lost []*executorv1.AttemptRef) {
+	for _, ref := range lost {
+		if a := s.attempt(ref.AttemptId); a != nil {
+			a.job.send(attemptLost{ref.AttemptId, executor})
+		}
+	}
+}
+
+// Progress implements dispatch.Handler.
+func (s *Server) Progress(p *executorv1.TaskProgress) {
+	if a := s.attempt(p.AttemptId); a != nil {
+		a.job.update(func() { a.job.running[p.AttemptId] = taskCount{p.Rows, p.Bytes} })
+	}
+}
+
+// The events of a job's loop.
+type (
+	attemptAdopted struct{ attempt, executor string }
+	attemptLost    struct{ attempt, executor string }
+	taskDone       struct {
+		attempt     string
+		rows, bytes int64
+	}
+	taskFailed struct {
+		attempt string
+		err     *planv1.Error
+	}
+)
+
+// send queues an event for the job's loop. Events of a job that has ended go nowhere.
+func (j *job) send(ev any) {
+	select {
+	case j.events <- ev:
+	case <-j.done:
+	}
+}
+
+func (j *job) taskRows(ref *executorv1.AttemptRef, rows, bytes int64) {
+	j.update(func() { j.running[ref.AttemptId] = taskCount{rows, bytes} })
+}

@@ -1,0 +1,124 @@
+package graph
+
+import planv1 "github.com/signet-io/signet/api/plan/v1"
+
+// Event is something that happened. Events that no longer matter (late, repeated, of unknown attempts) are legal and change nothing.
+type Event interface{ event() }
+
+// PlanStarted: the job left the queue.
+type PlanStarted struct{}
+
+// Planned: the job's stages are known. Stages stand behind those they read.
+type Planned struct {
+	Stages []StageSpec
+	Root   RootKind
+	// Durable: a winner's output survives its executor (task manifests in the journal, results pushed to the scheduler).
+	Durable bool
+	// External: somebody else runs the tasks. Nothing is launched; AttemptBegun announces attempts, and the root waits for WriteFinished.
+	External bool
+}
+
+// StageSpec is one stage. A stage without tasks is complete at once.
+type StageSpec struct {
+	Tasks  int
+	Inputs []int32 // stages that must be complete first; each smaller than the stage's own number
+}
+
+// PlanFailed: the statement cannot be planned.
+type PlanFailed struct{ Failure Failure }
+
+// Launched: the executor has been sent the attempt.
+type Launched struct{ Attempt, Executor string }
+
+// LaunchFailed: the attempt could not be sent. It is retried and not counted; that the executor may be lost is a separate event.
+type LaunchFailed struct{ Attempt, Reason string }
+
+// AttemptBegun: an external writer began an attempt.
+type AttemptBegun struct {
+	Task     TaskID
+	Attempt  string
+	Executor string
+}
+
+// TaskSucceeded: the attempt's output is complete, checked, and durable if it wins (ask Verdict before making it so). Reply answers.
+type TaskSucceeded struct {
+	Attempt string
+	Rows    int64
+	Bytes   int64
+}
+
+// TaskFailed: the attempt ended with an error.
+type TaskFailed struct {
+	Attempt string
+	Class   planv1.ErrorClass
+	Message string
+	Hint    string
+}
+
+// TaskLost: nobody will hear of the attempt again, though its executor may live. Counts as a loss.
+type TaskLost struct{ Attempt, Reason string }
+
+// Progress of a running attempt.
+type Progress struct {
+	Attempt     string
+	Rows, Bytes int64
+}
+
+// ExecutorJoined: an executor registered and still knows these attempts of this job (running, or reported and not acknowledged). Each
+// is answered with AdoptAttempt or CancelAttempt. Attempts that were sent to it and that it does not know are retried.
+type ExecutorJoined struct {
+	Executor string
+	Attempts []string
+}
+
+// ExecutorLost: an executor is gone, with all that it had not delivered.
+type ExecutorLost struct{ Executor, Reason string }
+
+// AdoptionExpired: executors had their time to register again after a restart. Attempts that none of them claimed are retried.
+type AdoptionExpired struct{}
+
+// WriteFinished: an external writer says that it has delivered everything.
+type WriteFinished struct{}
+
+// Cancel: somebody wants the job to end. AnswerCancel tells what came of it.
+type Cancel struct{ Reason string }
+
+// RootSucceeded: the root has run; for a commit: its data has landed.
+type RootSucceeded struct{ Result []byte }
+
+// RootFailed: the root failed, definitely: of a commit nothing has landed and nothing can land any more.
+type RootFailed struct{ Failure Failure }
+
+// RootResolving: a commit was sent and its outcome is unknown (Unknown), or is no longer unknown but the root goes on.
+type RootResolving struct{ Unknown bool }
+
+// RootCancelled: the coordinator honoured CancelRoot; nothing has landed and nothing can land any more.
+type RootCancelled struct{}
+
+// RootCancelRefused: it is too late for the coordinator to cancel. The root goes on.
+type RootCancelRefused struct{ Message string }
+
+// ResultReleased: the client has fetched the result that the final stage holds, or had its time to.
+type ResultReleased struct{}
+
+func (PlanStarted) event()       {}
+func (Planned) event()           {}
+func (PlanFailed) event()        {}
+func (Launched) event()          {}
+func (LaunchFailed) event()      {}
+func (AttemptBegun) event()      {}
+func (TaskSucceeded) event()     {}
+func (TaskFailed) event()        {}
+func (TaskLost) event()          {}
+func (Progress) event()          {}
+func (ExecutorJoined) event()    {}
+func (ExecutorLost) event()      {}
+func (AdoptionExpired) event()   {}
+func (WriteFinished) event()     {}
+func (Cancel) event()            {}
+func (RootSucceeded) event()     {}
+func (RootFailed) event()        {}
+func (RootResolving) event()     {}
+func (RootCancelled) event()     {}
+func (RootCancelRefused) event() {}
+func (ResultReleased) event()    {}

@@ -1,0 +1,228 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/scheduler/broker"
+	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/plan"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// planned is a write before it runs: what to do, and how EXPLAIN shows it.
+type planned struct {
+	target *target
+	mode   sinkv1.WriteMode
+	spec   *planv1.WriteSpec
+	plan   *plan.Plan
+	text   string
+	// location is where a created table goes. It is chosen once: the catalog may answer differently the next time.
+	location string
+}
+
+func planFailure(err error) error {
+	var pe *plan.Error
+	if errors.As(err, &pe) {
+		return &jobFailure{journal.JobError{Code: codeUser, Message: pe.Message, Hint: pe.Hint}, err}
+	}
+	return err
+}
+
+// planInsert plans INSERT: the sink prepares the write while an executor analyses the query.
+func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
+	t, err := s.resolveTable(st.Table.Strings(), j)
+	if err != nil {
+		return nil, err
+	}
+	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
+	var a *analysis
+	g, ctx := errgroup.WithContext(j.ctx)
+	g.Go(func() (err error) {
+		p.spec, err = s.prepareWrite(ctx, j, p, nil)
+		return err
+	})
+	g.Go(func() (err error) {
+		a, err = s.analyze(ctx, j, st.Query.Text)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, c := range st.Columns {
+		list = append(list, c.Text)
+	}
+	out, err := plan.MapColumns(plan.Target{Table: t.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, a.result.Columns)
+	if err != nil {
+		return nil, planFailure(err)
+	}
+	return p, s.buildPlan(j, p, a, out)
+}
+
+// planCreateAs plans CREATE TABLE AS: the query's columns make the table's.
+func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
+	t, err := s.resolveTable(st.Table.Strings(), j)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ensureSchema(j.ctx, t); err != nil {
+		return nil, err
+	}
+	a, err := s.analyze(j.ctx, j, st.Query.Text)
+	if err != nil {
+		return nil, err
+	}
+	def, err := plan.Definition(st, a.result.Columns)
+	if err != nil {
+		return nil, planFailure(err)
+	}
+	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_CREATE}
+	if t.entry.catalog != nil {
+		if p.location, err = t.entry.catalog.DefaultLocation(j.ctx, t.ident); err != nil {
+			return nil, catalogError(err, "table "+t.String())
+		}
+	}
+	if p.spec, err = s.prepareWrite(j.ctx, j, p, def); err != nil {
+		return nil, err
+	}
+	// The table's columns are the query's, in their order.
+	out, err := plan.MapColumns(plan.Target{Table: t.String(), Schema: p.spec.Schema}, a.result.Columns)
+	if err != nil {
+		return nil, planFailure(err)
+	}
+	return p, s.buildPlan(j, p, a, out)
+}
+
+func (s *Server) prepareWrite(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (*planv1.WriteSpec, error) {
+	start := time.Now()
+	defer func() { j.timed("prepare", start) }()
+	t, mode := p.target, p.mode
+	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{JobID: j.id, Mode: mode, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location})
+	if err != nil {
+		return nil, err
+	}
+	defer lease.Close()
+	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def})
+	if err != nil {
+		return nil, s.sinkFailure(ctx, t, err)
+	}
+	if res.Spec.GetSchema() == nil || res.Spec.DataLocation == "" {
+		return nil, fail(codeInternal, "", "table %s: the sink's write spec has no schema or no data location", t)
+	}
+	return res.Spec, nil
+}
+
+func (s *Server) buildPlan(j *job, p *planned, a *analysis, out []*planv1.OutputColumn) error {
+	var err error
+	p.plan, err = plan.Build(plan.Request{
+		SQL: a.result.Sql, Columns: a.result.Columns, Table: p.target.String(), Create: p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Spec: p.spec, Output: out,
+		Input:  plan.Input{Sources: a.sources, Stats: a.result.Stats, RowWise: a.result.RowWise, NotRowWise: a.result.NotRowWise},
+		Limits: plan.Limits{Executors: s.pool.Connected()}, EngineText: a.result.PlanText,
+	})
+	if err != nil {
+		return planFailure(err)
+	}
+	p.text = p.plan.Explain()
+	j.warn(p.plan.Warnings...)
+	j.update(func() { j.plan = p.text })
+	return nil
+}
+
+func (s *Server) runInsert(j *job, st *sql.Insert) error {
+	p, err := s.planInsert(j, st)
+	if err != nil {
+		return err
+	}
+	return s.runPlanned(j, p)
+}
+
+func (s *Server) runCreateAs(j *job, st *sql.CreateTable) error {
+	p, err := s.planCreateAs(j, st)
+	if err != nil {
+		var f *jobFailure
+		if errors.As(err, &f) && f.Code == codeExists {
+			if st.IfNotExists {
+				return s.answer(j, []string{"result"}, []row{{"table exists already; nothing was written"}})
+			}
+			f.Hint = "use INSERT INTO, another name, or CREATE TABLE IF NOT EXISTS"
+		}
+		return err
+	}
+	return s.runPlanned(j, p)
+}
+
+// runPlanned makes the plan durable and runs it.
+func (s *Server) runPlanned(j *job, p *planned) error {
+	tasks, err := p.tasks(j.id)
+	if err != nil {
+		return err
+	}
+	m := coordinator.New(j.id, s.journal.Epoch())
+	w, err := newWriteState(s, j, p.target, p.mode, p.spec, tasks, m)
+	if err != nil {
+		return err
+	}
+	if w.rec, err = p.record(len(tasks)); err != nil {
+		return err
+	}
+	if err := fault.Hit("scheduler.plan.before-journal"); err != nil {
+		return err
+	}
+	return s.runWrite(w, nil)
+}
+
+func (p *planned) tasks(job string) ([]*planv1.Task, error) {
+	var tasks []*planv1.Task
+	for _, st := range p.plan.Stages {
+		for i := range st.Tasks() {
+			t := st.Task(i)
+			t.JobId = job
+			tasks = append(tasks, t)
+		}
+	}
+	if len(p.plan.Stages) != 1 {
+		return nil, fmt.Errorf("a write plan of %d stages", len(p.plan.Stages))
+	}
+	return tasks, nil
+}
+
+func (p *planned) record(tasks int) (*journal.Write, error) {
+	return writeRecord(p, tasks)
+}
+
+// explain answers EXPLAIN: it plans, and runs nothing.
+func (s *Server) explain(j *job, st *sql.Explain) error {
+	var text string
+	switch inner := st.Statement.(type) {
+	case *sql.Insert:
+		p, err := s.planInsert(j, inner)
+		if err != nil {
+			return err
+		}
+		text = p.text
+	case *sql.CreateTable:
+		p, err := s.planCreateAs(j, inner)
+		if err != nil {
+			return err
+		}
+		text = p.text
+	case *sql.Select:
+		p, err := s.planSelect(j, inner.Query)
+		if err != nil {
+			return err
+		}
+		text = p.Explain()
+	default:
+		return fail(codeUser, "", "EXPLAIN works on SELECT, INSERT and CREATE TABLE AS")
+	}
+	return s.answer(j, []string{"plan"}, []row{{text}})
+}

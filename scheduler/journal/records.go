@@ -1,0 +1,124 @@
+package journal
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Job is the durable record of one job. Plan and Spec are serialised plan.v1 messages, empty until the job is planned.
+type Job struct {
+	ID             string            `json:"id"`
+	Principal      string            `json:"principal"`
+	Key            string            `json:"key,omitempty"` // the client's idempotency key
+	StatementHash  string            `json:"statement_hash"`
+	SQL            string            `json:"sql"`
+	DefaultCatalog string            `json:"default_catalog,omitempty"`
+	DefaultSchema  string            `json:"default_schema,omitempty"`
+	BaseDir        string            `json:"base_dir,omitempty"`
+	Settings       map[string]string `json:"settings,omitempty"`
+	Kind           string            `json:"kind"`
+	State          State             `json:"state"`
+	Error          *JobError         `json:"error,omitempty"`
+	Warnings       []string          `json:"warnings,omitempty"`
+	Result         []byte            `json:"result,omitempty"` // inline result, Arrow IPC stream
+	HasRows        bool              `json:"has_rows,omitempty"`
+	Submitted      time.Time         `json:"submitted"`
+	Finished       time.Time         `json:"finished,omitzero"`
+	CommitKey      string            `json:"commit_key,omitempty"`
+	Marker         string            `json:"marker,omitempty"`
+	Write          *Write            `json:"write,omitempty"`
+	Session        *Session          `json:"session,omitempty"`
+	Progress       Progress          `json:"progress,omitzero"`
+}
+
+// State is a job's durable state; running jobs are StateOpen.
+type State string
+
+// The durable states. Terminal ones never change.
+const (
+	StateOpen       State = "open"
+	StateSuccessful State = "successful"
+	StateFailed     State = "failed"
+	StateCancelled  State = "cancelled"
+)
+
+// Terminal tells whether the state is final.
+func (s State) Terminal() bool { return s != StateOpen }
+
+// JobError is what the client sees of a failure.
+type JobError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Progress is what a finished job's list entry shows.
+type Progress struct {
+	Tasks int   `json:"tasks,omitempty"`
+	Rows  int64 `json:"rows,omitempty"`
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// Write is the durable part of a planned write: with it a restarted scheduler goes on without planning again.
+type Write struct {
+	Catalog string   `json:"catalog"`
+	Schema  []string `json:"schema"`
+	Table   string   `json:"table"`
+	Mode    int32    `json:"mode"` // sink.v1 WriteMode
+	Tasks   int      `json:"tasks"`
+	Spec    []byte   `json:"spec"` // plan.v1 WriteSpec
+	Plan    string   `json:"plan,omitempty"`
+	// Location is where the commit creates the table; empty for a table that exists.
+	Location string `json:"location,omitempty"`
+}
+
+// Session is an external write session as it was begun.
+type Session struct {
+	Table string `json:"table"`
+	Tasks int    `json:"tasks"`
+}
+
+// Attempt is the durable record of one try of one task, written before it is launched (S71).
+type Attempt struct {
+	Job      string    `json:"job"`
+	Stage    int32     `json:"stage"`
+	Task     int32     `json:"task"`
+	ID       string    `json:"id"`
+	Epoch    uint64    `json:"epoch"`
+	Prefix   string    `json:"prefix,omitempty"`
+	Location string    `json:"location,omitempty"` // of the table: the store that holds the prefix
+	Catalog  string    `json:"catalog,omitempty"`
+	Executor string    `json:"executor,omitempty"`
+	Launched time.Time `json:"launched"`
+}
+
+// Manifest is an accepted task manifest: the serialised chunks exactly as they came.
+type Manifest struct {
+	Job     string   `json:"job"`
+	Stage   int32    `json:"stage"`
+	Task    int32    `json:"task"`
+	Attempt string   `json:"attempt"`
+	Files   int64    `json:"files"`
+	Rows    int64    `json:"rows"`
+	Bytes   int64    `json:"bytes"`
+	Chunks  [][]byte `json:"chunks"`
+}
+
+// Duty is a prefix that has to be swept. It stays until the sweep is known to be final (S72).
+type Duty struct {
+	Prefix    string    `json:"prefix"`
+	Catalog   string    `json:"catalog"`
+	Location  string    `json:"location"`
+	Job       string    `json:"job"`
+	Attempt   string    `json:"attempt"`
+	Executor  string    `json:"executor,omitempty"`
+	Confirmed bool      `json:"confirmed"` // the executor has said that the attempt is over
+	NotBefore time.Time `json:"not_before"`
+	Sweeps    int       `json:"sweeps"`
+}
+
+// Commit is a job's commit state: the coordinator's record, opaque here.
+type Commit struct {
+	Job    string          `json:"job"`
+	Record json.RawMessage `json:"record"`
+}

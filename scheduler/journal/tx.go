@@ -1,0 +1,124 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+)
+
+func taskKey(job string, stage, task int32) []byte {
+	return fmt.Appendf(nil, "%s/%06d/%08d", job, stage, task)
+}
+
+func jobPrefix(job string) []byte { return []byte(job + "/") }
+
+// PutJob writes a job.
+func (t *Tx) PutJob(j *Job) error { return put(t, bucketJobs, []byte(j.ID), j) }
+
+// Job reads a job; ErrMissing.
+func (t *Tx) Job(id string) (*Job, error) { return get[Job](t, bucketJobs, []byte(id)) }
+
+// Jobs visits all jobs in the order of their submission (ids are time-ordered).
+func (t *Tx) Jobs(f func(*Job) error) error { return each(t, bucketJobs, nil, f) }
+
+// DropJob forgets a job and all that belongs to it, its key included.
+func (t *Tx) DropJob(j *Job) error {
+	if err := t.tx.Bucket(bucketJobs).Delete([]byte(j.ID)); err != nil {
+		return err
+	}
+	if err := t.FreeKey(j.Principal, j.Key, j.ID); err != nil {
+		return err
+	}
+	return errors.Join(t.DropWork(j.ID), t.tx.Bucket(bucketCommits).Delete([]byte(j.ID)))
+}
+
+// DropWork forgets what only a running job needs: its tasks, attempts and manifests.
+func (t *Tx) DropWork(job string) error {
+	p := jobPrefix(job)
+	return errors.Join(drop(t, bucketTasks, p), drop(t, bucketAttempts, p), drop(t, bucketManifests, p))
+}
+
+func idempotencyKey(principal, key string) []byte {
+	return bytes.Join([][]byte{[]byte(principal), []byte(key)}, []byte{0})
+}
+
+// KeyJob is the job that holds an idempotency key; "" if none.
+func (t *Tx) KeyJob(principal, key string) string {
+	return string(t.tx.Bucket(bucketKeys).Get(idempotencyKey(principal, key)))
+}
+
+// TakeKey binds a key to a job.
+func (t *Tx) TakeKey(principal, key, job string) error {
+	return t.tx.Bucket(bucketKeys).Put(idempotencyKey(principal, key), []byte(job))
+}
+
+// FreeKey releases a key, if that job still holds it.
+func (t *Tx) FreeKey(principal, key, job string) error {
+	if key == "" || t.KeyJob(principal, key) != job {
+		return nil
+	}
+	return t.tx.Bucket(bucketKeys).Delete(idempotencyKey(principal, key))
+}
+
+// PutCommit writes a job's commit state.
+func (t *Tx) PutCommit(c *Commit) error { return put(t, bucketCommits, []byte(c.Job), c) }
+
+// Commit reads a job's commit state; ErrMissing.
+func (t *Tx) Commit(job string) (*Commit, error) { return get[Commit](t, bucketCommits, []byte(job)) }
+
+// PutTask writes a planned task; its attempt fields are empty.
+func (t *Tx) PutTask(task *planv1.Task) error {
+	b, err := proto.Marshal(task)
+	if err != nil {
+		return err
+	}
+	return t.tx.Bucket(bucketTasks).Put(taskKey(task.JobId, task.Stage, task.Task), b)
+}
+
+// Tasks reads a job's planned tasks in order.
+func (t *Tx) Tasks(job string) ([]*planv1.Task, error) {
+	var out []*planv1.Task
+	p := jobPrefix(job)
+	c := t.tx.Bucket(bucketTasks).Cursor()
+	for k, b := c.Seek(p); k != nil && hasPrefix(k, p); k, b = c.Next() {
+		task := &planv1.Task{}
+		if err := proto.Unmarshal(b, task); err != nil {
+			return nil, fmt.Errorf("%w: task record %q: %w", ErrDamaged, k, err)
+		}
+		out = append(out, task)
+	}
+	return out, nil
+}
+
+// PutAttempt writes an attempt.
+func (t *Tx) PutAttempt(a *Attempt) error {
+	return put(t, bucketAttempts, append(taskKey(a.Job, a.Stage, a.Task), "/"+a.ID...), a)
+}
+
+// Attempts visits a job's attempts.
+func (t *Tx) Attempts(job string, f func(*Attempt) error) error {
+	return each(t, bucketAttempts, jobPrefix(job), f)
+}
+
+// PutManifest writes an accepted task manifest.
+func (t *Tx) PutManifest(m *Manifest) error {
+	return put(t, bucketManifests, taskKey(m.Job, m.Stage, m.Task), m)
+}
+
+// Manifests visits a job's accepted manifests in task order.
+func (t *Tx) Manifests(job string, f func(*Manifest) error) error {
+	return each(t, bucketManifests, jobPrefix(job), f)
+}
+
+// PutDuty writes a clean-up duty.
+func (t *Tx) PutDuty(d *Duty) error { return put(t, bucketDuties, []byte(d.Prefix), d) }
+
+// DropDuty ends a clean-up duty.
+func (t *Tx) DropDuty(prefix string) error { return t.tx.Bucket(bucketDuties).Delete([]byte(prefix)) }
+
+// Duties visits all clean-up duties.
+func (t *Tx) Duties(f func(*Duty) error) error { return each(t, bucketDuties, nil, f) }

@@ -1,0 +1,222 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/scheduler/journal"
+)
+
+// recover reads the journal into memory. Nothing runs yet: executors may only come when their attempts are known.
+func (s *Server) recover() error {
+	var open []*job
+	err := s.journal.View(func(tx *journal.Tx) error {
+		return tx.Jobs(func(rec *journal.Job) error {
+			rec.HasRows = false // a SELECT's rows do not survive
+			j := newJob(s.ctx, *rec)
+			j.progress.Tasks, j.progress.Rows, j.progress.Bytes = int32(rec.Progress.Tasks), rec.Progress.Rows, rec.Progress.Bytes //nolint:gosec // small number
+			s.jobs[rec.ID] = j
+			if !rec.State.Terminal() {
+				open = append(open, j)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, j := range open {
+		if err := s.recoverJob(j); err != nil {
+			return fmt.Errorf("job %s: %w", j.id, err)
+		}
+	}
+	return nil
+}
+
+// recoverJob prepares an open job: one that was planned gets its write state back, with the attempts that may still be running.
+func (s *Server) recoverJob(j *job) error {
+	s.toResume = append(s.toResume, j)
+	if j.rec.Write == nil {
+		return nil
+	}
+	w, err := s.restoreWrite(j)
+	if err != nil {
+		return err
+	}
+	j.write, j.plan = w, j.rec.Write.Plan
+	return s.journal.View(func(tx *journal.Tx) error {
+		return tx.Attempts(j.id, func(a *journal.Attempt) error {
+			if won, ok := w.machine.Winner(int(a.Task)); ok {
+				if won.Attempt != a.ID {
+					s.log.Debug("attempt lost before the restart", "attempt", a.ID)
+				}
+				return nil
+			}
+			task := w.task(a.Stage, a.Task)
+			if task == nil {
+				return fmt.Errorf("attempt %s of unknown task %d", a.ID, a.Task)
+			}
+			ref := &executorv1.AttemptRef{JobId: a.Job, Stage: a.Stage, Task: a.Task, AttemptId: a.ID, Epoch: a.Epoch}
+			s.openAttempt(&attempt{ref: ref, job: j, task: task})
+			w.restored = append(w.restored, ref)
+			return nil
+		})
+	})
+}
+
+func (s *Server) restoreWrite(j *job) (*writeState, error) {
+	r := j.rec.Write
+	entry := s.catalogs[r.Catalog]
+	if entry == nil {
+		return nil, fmt.Errorf("it writes to catalog %q, which is not configured any more; put it back, or move the journal away to forget the job", r.Catalog)
+	}
+	spec := &planv1.WriteSpec{}
+	if err := proto.Unmarshal(r.Spec, spec); err != nil {
+		return nil, fmt.Errorf("%w: write spec: %w", journal.ErrDamaged, err)
+	}
+	var tasks []*planv1.Task
+	var machine *coordinator.Machine
+	err := s.journal.View(func(tx *journal.Tx) (err error) {
+		if tasks, err = tx.Tasks(j.id); err != nil {
+			return err
+		}
+		c, err := tx.Commit(j.id)
+		if err != nil {
+			return err
+		}
+		var rec coordinator.Record
+		if err := json.Unmarshal(c.Record, &rec); err != nil {
+			return fmt.Errorf("%w: commit state: %w", journal.ErrDamaged, err)
+		}
+		machine, _, err = coordinator.Restore(rec, s.journal.Epoch())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &target{entry: entry, ident: append(append(catalog.Ident{}, r.Schema...), r.Table)}
+	w, err := newWriteState(s, j, t, sinkv1.WriteMode(r.Mode), spec, tasks, machine)
+	if err != nil {
+		return nil, err
+	}
+	w.rec = r
+	if machine.State().Final() {
+		close(w.settled)
+	}
+	return w, nil
+}
+
+// resume starts what recover found open.
+func (s *Server) resume() {
+	for _, j := range s.toResume {
+		s.log.Info("job goes on after a restart", "job", j.id, "kind", j.rec.Kind, "planned", j.rec.Write != nil)
+		s.spawn(func() { s.run(j) })
+	}
+	s.toResume = nil
+}
+
+// resumeWrite takes up a planned write: an open seal is resolved first, then tasks go on from their accepted manifests.
+func (s *Server) resumeWrite(j *job) error {
+	w := j.write
+	w.mu.Lock()
+	state, sealed := w.machine.State(), w.machine.Open()
+	w.mu.Unlock()
+	switch state {
+	case coordinator.Committed: // the end is journalled in one transaction with it; only a record of an older format gets here
+		return nil
+	case coordinator.Aborted:
+		w.mu.Lock()
+		f := w.machine.Failure()
+		w.mu.Unlock()
+		if f.Cancelled {
+			j.update(func() { j.cancelBy = "the client, before a restart" })
+			j.cancel(errCancelled)
+			return errCancelled
+		}
+		return fail(codeRefused, "", "%s", f.Reason)
+	case coordinator.Sealed, coordinator.Resolving:
+		if err := s.resolve(w, *sealed); err != nil {
+			return err
+		}
+		if w.isFinal() {
+			_, err := w.decided(nil)
+			return err
+		}
+	}
+	return s.runWrite(w, w.restored)
+}
+
+// resolve sends the frozen request of an earlier incarnation until it has an end (S67).
+func (s *Server) resolve(w *writeState, a coordinator.Attempt) error {
+	j := w.job
+	j.setPhase(jobRunning, "resolving", "a commit request was sent before a restart; it is sent again until it lands or can never land")
+	// The record says Resolving under this epoch before anything is sent.
+	if err := s.journal.Update(func(tx *journal.Tx) error { return putMachine(tx, w) }); err != nil {
+		return err
+	}
+	spec, err := w.commitLease(s.ctx, nil)
+	if err != nil {
+		return err
+	}
+	for s.ctx.Err() == nil {
+		outcome, err := s.broker.Resolve(s.ctx, spec, a)
+		if err == nil {
+			ev, err := outcome.Event(a.Seq)
+			if err != nil {
+				return err
+			}
+			return w.settle(ev)
+		}
+		if errors.Is(err, context.Canceled) {
+			break
+		}
+		s.log.Warn("cannot resolve yet", "job", j.id, "error", err)
+		pause(s.ctx, time.Second)
+	}
+	return context.Cause(s.ctx)
+}
+
+func putMachine(tx *journal.Tx, w *writeState) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rec := w.machine.Record()
+	return putCommit(tx, &rec)
+}
+
+// waitSealed gives sealed commits the time until ctx ends to settle, so that a stop leaves as little as possible to resolve.
+func (s *Server) waitSealed(ctx context.Context) {
+	for {
+		var wait <-chan struct{}
+		for _, j := range s.jobsNewestFirst() {
+			j.mu.Lock()
+			w := j.write
+			j.mu.Unlock()
+			if w == nil {
+				continue
+			}
+			w.mu.Lock()
+			if st := w.machine.State(); st == coordinator.Sealed {
+				wait = w.changed
+			}
+			w.mu.Unlock()
+		}
+		if wait == nil {
+			return
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package scheduler
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/scheduler/broker"
+	"github.com/signet-io/signet/scheduler/journal"
+)
+
+const jobRunning = schedulerv1.JobState_JOB_STATE_RUNNING
+
+func stack() string { return string(debug.Stack()) }
+
+func writeRecord(p *planned, tasks int) (*journal.Write, error) {
+	b, err := proto.Marshal(p.spec)
+	if err != nil {
+		return nil, err
+	}
+	t := p.target
+	n := len(t.ident) - 1
+	return &journal.Write{
+		Catalog: t.entry.name, Schema: t.ident[:n], Table: t.ident[n], Mode: int32(p.mode), Tasks: tasks, Spec: b, Plan: p.text, Location: p.location,
+	}, nil
+}
+
+// attemptTask is an attempt of a planned task.
+func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
+	out := &planv1.Task{JobId: task.JobId, Stage: task.Stage, Task: task.Task, AttemptId: id, Epoch: w.s.journal.Epoch(), Sql: task.Sql, Sources: task.Sources}
+	wt := task.GetWrite()
+	out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
+		Columns: wt.GetColumns(), Spec: wt.GetSpec(), SortForPartitions: wt.GetSortForPartitions(),
+		Prefix: attemptPrefix(w.spec, w.job.id, task.Stage, task.Task, id),
+	}}
+	return out
+}
+
+func (w *writeState) attemptRecord(t *planv1.Task) *journal.Attempt {
+	return &journal.Attempt{
+		Job: t.JobId, Stage: t.Stage, Task: t.Task, ID: t.AttemptId, Epoch: t.Epoch, Prefix: t.GetWrite().Prefix,
+		Location: w.spec.DataLocation, Catalog: w.target.entry.name, Launched: time.Now().UTC(),
+	}
+}
+
+func refOf(t *planv1.Task) *executorv1.AttemptRef {
+	return &executorv1.AttemptRef{JobId: t.JobId, Stage: t.Stage, Task: t.Task, AttemptId: t.AttemptId, Epoch: t.Epoch}
+}
+
+// newAttempt journals and opens a further attempt of a task.
+func (w *writeState) newAttempt(task *planv1.Task) (*planv1.Task, error) {
+	t := w.attemptTask(task, uuid.NewString())
+	if err := w.s.journal.Update(func(tx *journal.Tx) error { return tx.PutAttempt(w.attemptRecord(t)) }); err != nil {
+		return nil, err
+	}
+	w.s.openAttempt(&attempt{ref: refOf(t), job: w.job, task: t})
+	return t, nil
+}
+
+// begin makes plan and first attempts durable in one transaction, before any executor hears of them (S71).
+func (w *writeState) begin(first []*planv1.Task) error {
+	j := w.job
+	return w.firstStep(coordinator.Begin{Tasks: len(w.tasks), TableUUID: w.spec.TableUuid}, func(tx *journal.Tx) error {
+		j.mu.Lock()
+		rec := j.rec
+		j.mu.Unlock()
+		rec.Write = w.rec
+		if err := tx.PutJob(&rec); err != nil {
+			return err
+		}
+		for _, t := range w.tasks {
+			if err := tx.PutTask(t); err != nil {
+				return err
+			}
+		}
+		for _, t := range first {
+			if err := tx.PutAttempt(w.attemptRecord(t)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (w *writeState) firstStep(ev coordinator.Event, extra func(*journal.Tx) error) error {
+	_, err := w.step(ev, func(tx *journal.Tx, _ *coordinator.Machine) error { return extra(tx) })
+	return err
+}
+
+// attemptEpoch is the epoch under which an attempt was journalled, if it is open.
+func (s *Server) attemptEpoch(h *planv1.ManifestHeader) (uint64, bool) {
+	a := s.attempt(h.AttemptId)
+	if a == nil || a.ref.JobId != h.JobId || a.ref.Task != h.Task || a.ref.Stage != h.Stage {
+		return 0, false
+	}
+	return a.ref.Epoch, true
+}
+
+// commitLease is what a commit call of the sink may do. adopted are the objects that staging created.
+func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.LeaseSpec, error) {
+	spec := broker.LeaseSpec{
+		JobID: w.job.id, Table: w.target.ref(), TableUUID: w.spec.TableUuid, Mode: w.mode, Gate: gate{w}, Catalog: w.target.entry.catalog, Ident: w.target.ident,
+		MarkerProperty: w.s.markerProperty(), Markers: []string{w.job.rec.Marker}, KeepMarkers: w.s.openMarkers(w), Totals: w.totals(), Adopted: adopted,
+		AllowCreate: w.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Plugin: w.target.entry.sink, Location: w.rec.Location,
+	}
+	if w.target.entry.catalog == nil {
+		spec.Location = w.target.entry.location(w.target.ident)
+		var err error
+		if spec.Store, err = w.target.entry.store(spec.Location); err != nil {
+			return spec, err
+		}
+	}
+	return spec, nil
+}

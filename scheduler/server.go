@@ -1,0 +1,238 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/rpc"
+	"github.com/signet-io/signet/scheduler/broker"
+	"github.com/signet-io/signet/scheduler/config"
+	"github.com/signet-io/signet/scheduler/dispatch"
+	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/sources"
+)
+
+// Options are what the configuration file does not say.
+type Options struct {
+	Version string
+	Logger  *slog.Logger
+	// JournalWait is how long Start waits for another scheduler to let go of the journal.
+	JournalWait time.Duration
+	// ReconnectGrace is how long a broken executor session may take to come back; 5 s if 0.
+	ReconnectGrace time.Duration
+	// EmptyGrace is how long work waits for a first executor; 60 s if 0.
+	EmptyGrace time.Duration
+}
+
+// Server is a running scheduler.
+type Server struct {
+	cfg     *config.Config
+	opts    Options
+	log     *slog.Logger
+	journal *journal.Journal
+	pool    *dispatch.Pool
+	broker  *broker.Broker
+	sources *sources.Resolver
+
+	catalogs      map[string]*catalogEntry
+	sinks         map[string]*sinkEntry
+	isolationText string
+
+	ctx      context.Context //nolint:containedctx // the life of the process: jobs derive theirs from it
+	stop     context.CancelFunc
+	stopping chan struct{}
+	stopOnce sync.Once
+	group    sync.WaitGroup
+	grpc     *grpc.Server
+	addr     string
+	done     chan struct{}
+
+	mu       sync.Mutex
+	jobs     map[string]*job
+	attempts map[string]*attempt // open attempts by id
+	toResume []*job              // between recover and resume
+
+	endedMu  sync.Mutex
+	ended    map[string]bool // attempts of this incarnation that their executor has reported over
+	sweepNow chan struct{}
+}
+
+// Start opens the journal, recovers what an earlier incarnation left, and serves until Stop.
+func Start(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
+	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	listen := cmp.Or(cfg.Listen, "127.0.0.1:0")
+	cfg = cloneConfig(cfg, listen)
+	if err := checkListen(cfg); err != nil {
+		return nil, err
+	}
+	guard, err := newGuard(cfg)
+	if err != nil {
+		return nil, err
+	}
+	jr, err := journal.Open(filepath.Join(cfg.DataDir, "journal.db"), opts.JournalWait)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, opts: opts, log: opts.Logger, journal: jr, jobs: map[string]*job{}, attempts: map[string]*attempt{},
+		stopping: make(chan struct{}), done: make(chan struct{}), ended: map[string]bool{}, sweepNow: make(chan struct{}, 1),
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.start(guard); err != nil {
+		s.stop()
+		return nil, errors.Join(err, s.closeParts())
+	}
+	return s, nil
+}
+
+func cloneConfig(cfg *config.Config, listen string) *config.Config {
+	c := *cfg
+	c.Listen = listen
+	return &c
+}
+
+func (s *Server) start(guard *guard) error {
+	var err error
+	if s.sources, err = newSources(s.cfg); err != nil {
+		return err
+	}
+	s.broker = broker.New(brokerConfig(s.cfg, s.journal.Epoch(), s.log))
+	if err := s.openCatalogs(s.ctx); err != nil {
+		return err
+	}
+	if err := s.openSinks(); err != nil {
+		return err
+	}
+	s.pool = dispatch.New(dispatch.Config{
+		Epoch: s.journal.Epoch(), Heartbeat: s.cfg.Timeouts.Heartbeat, LostAfter: s.cfg.Timeouts.ExecutorLoss,
+		ReconnectGrace: s.opts.ReconnectGrace, EmptyGrace: s.opts.EmptyGrace, Logger: s.log,
+	}, s)
+	if err := s.recover(); err != nil {
+		return fmt.Errorf("recovery: %w", err)
+	}
+	return s.listen(guard)
+}
+
+func (s *Server) listen(guard *guard) error {
+	creds, err := serverTLS(s.cfg)
+	if err != nil {
+		return err
+	}
+	opts := append(rpc.ServerOptions(), guard.options()...)
+	if creds != nil {
+		opts = append(opts, grpc.Creds(creds))
+	}
+	s.grpc = grpc.NewServer(opts...)
+	schedulerv1.RegisterSchedulerServer(s.grpc, &clientAPI{s: s})
+	executorv1.RegisterExecutorGatewayServer(s.grpc, &gateway{s: s})
+	l, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; choose another address with listen in the configuration", s.cfg.Listen, err)
+	}
+	s.addr = l.Addr().String()
+	s.spawn(func() { s.pool.Watch(s.ctx) })
+	s.spawn(func() { s.sweepLoop(s.ctx) })
+	s.spawn(func() {
+		if err := s.grpc.Serve(l); err != nil {
+			s.log.Error("listener ended", "error", err)
+		}
+	})
+	s.warmSinks()
+	s.resume()
+	s.log.Info("scheduler ready", "address", s.addr, "epoch", s.journal.Epoch(), "cluster", s.cfg.Cluster, "catalogs", s.catalogNames())
+	return nil
+}
+
+func (s *Server) spawn(f func()) {
+	s.group.Add(1)
+	go func() {
+		defer s.group.Done()
+		f()
+	}()
+}
+
+// Addr is the address that clients and executors dial.
+func (s *Server) Addr() string { return s.addr }
+
+// Done is closed when the server has stopped.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Isolation says in one line how plugins are kept from the host.
+func (s *Server) Isolation() string { return s.isolationText }
+
+// ExecutorExited tells that a local executor process is gone, so that its work moves at once.
+func (s *Server) ExecutorExited(pid int) { s.pool.Exited(pid) }
+
+// Stop ends the server. Open jobs stay open in the journal and go on after the next Start; sealed commits are given until ctx
+// ends to settle.
+func (s *Server) Stop(ctx context.Context) error {
+	var err error
+	s.stopOnce.Do(func() {
+		close(s.stopping)
+		s.waitSealed(ctx)
+		s.stop()
+		s.pool.Close()
+		stopped := make(chan struct{})
+		go func() { s.grpc.GracefulStop(); close(stopped) }()
+		select {
+		case <-stopped:
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second): // a client that watches forever
+		}
+		s.grpc.Stop()
+		s.group.Wait()
+		err = errors.Join(s.broker.Close(ctx), s.closeParts())
+		close(s.done)
+	})
+	<-s.done
+	return err
+}
+
+func (s *Server) closeParts() error {
+	var errs []error
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, e := range s.sinks {
+		errs = append(errs, e.stop(ctx))
+	}
+	for _, c := range s.catalogs {
+		if c.catalog != nil {
+			errs = append(errs, c.catalog.Close())
+		}
+	}
+	return errors.Join(append(errs, s.journal.Close())...)
+}
+
+func (s *Server) job(id string) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.jobs[id]
+}
+
+// jobsNewestFirst relies on job ids being ordered by time.
+func (s *Server) jobsNewestFirst() []*job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(s.jobs))
+	slices.Reverse(ids)
+	out := make([]*job, len(ids))
+	for i, id := range ids {
+		out[i] = s.jobs[id]
+	}
+	return out
+}
+
+func (s *Server) catalogNames() []string { return slices.Sorted(maps.Keys(s.catalogs)) }

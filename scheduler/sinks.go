@@ -1,0 +1,225 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hostv1 "github.com/signet-io/signet/api/host/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/plugins/host"
+	"github.com/signet-io/signet/scheduler/broker"
+	"github.com/signet-io/signet/scheduler/config"
+	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/sources"
+)
+
+// sinkEntry is one installed sink.
+type sinkEntry struct {
+	supervisor *host.Supervisor
+}
+
+func (e *sinkEntry) stop(ctx context.Context) error { return e.supervisor.Stop(ctx) }
+
+// pluginDir is where sinks are installed.
+func pluginDir(cfg *config.Config) (string, error) {
+	if cfg.Plugins.Dir != "" {
+		return cfg.Plugins.Dir, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if exe, err = filepath.EvalSymlinks(exe); err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(exe), "plugins"), nil
+}
+
+// openSinks reads plugins.lock and prepares a supervisor for every sink that a catalog needs; the processes start with their first use.
+func (s *Server) openSinks() error {
+	dir, err := pluginDir(s.cfg)
+	if err != nil {
+		return err
+	}
+	isolation, text := host.DetectIsolation()
+	s.isolationText = text
+	s.log.Info("plugin isolation", "is", text)
+	lock, err := host.ReadLock(dir)
+	if err != nil && (!s.cfg.Plugins.AllowUnlocked || !errors.Is(err, fs.ErrNotExist)) {
+		return fmt.Errorf("plugins: %w", err)
+	}
+	s.sinks = map[string]*sinkEntry{}
+	for _, c := range s.catalogs {
+		if s.sinks[c.sink] != nil {
+			continue
+		}
+		pc := host.Config{
+			Name: c.sink, Path: filepath.Join(dir, "signet-sink-"+c.sink), Dir: filepath.Join(s.cfg.DataDir, "plugins"), Register: s.broker.Register,
+			Logger: s.log, Isolation: isolation, Unlocked: s.cfg.Plugins.AllowUnlocked, StartTimeout: s.cfg.Timeouts.PluginStart, DrainTimeout: s.cfg.Timeouts.Drain,
+		}
+		if lock != nil {
+			if l, ok := lock.Find(c.sink); ok {
+				pc.SHA256 = l.SHA256[host.Platform()]
+			}
+		}
+		if pc.SHA256 == "" && !pc.Unlocked {
+			return fail(codeNotFound, "signet sink lock "+dir+" enters it, after you have made sure that it is the right one", "the sink %q of catalog %s is not in %s", c.sink, c.name, filepath.Join(dir, "plugins.lock"))
+		}
+		s.sinks[c.sink] = &sinkEntry{host.NewSupervisor(pc, host.DefaultBackoff())}
+	}
+	return nil
+}
+
+// warmSinks starts the sinks, so that the first statement does not wait for them.
+func (s *Server) warmSinks() {
+	for name, e := range s.sinks {
+		s.spawn(func() {
+			if _, err := e.supervisor.Get(s.ctx); err != nil && s.ctx.Err() == nil {
+				s.log.Error("sink does not start", "sink", name, "error", err)
+			}
+		})
+	}
+}
+
+// brokerConfig is what plugins may ask the host for.
+func brokerConfig(cfg *config.Config, epoch uint64, log *slog.Logger) broker.Config {
+	out := broker.Config{Epoch: epoch, Logger: log, Dials: cfg.Plugins.Dial, Secrets: map[string]map[string]func() ([]byte, error){}}
+	for plugin, secrets := range cfg.Plugins.Secrets {
+		out.Secrets[plugin] = map[string]func() ([]byte, error){}
+		for name, secret := range secrets {
+			out.Secrets[plugin][name] = func() ([]byte, error) {
+				v, err := secret.Resolve()
+				return []byte(v), err
+			}
+		}
+	}
+	return out
+}
+
+// newSources says what statements may read: what the configuration allows, and never Signet's own files.
+func newSources(cfg *config.Config) (*sources.Resolver, error) {
+	own := []string{cfg.DataDir}
+	for _, p := range []string{cfg.Path, cfg.TLS.Key, cfg.Executors.Scratch, cfg.Auth.JoinToken.File()} {
+		if p != "" {
+			own = append(own, p)
+		}
+	}
+	for _, t := range cfg.Auth.Tokens {
+		if f := t.Token.File(); f != "" {
+			own = append(own, f)
+		}
+	}
+	for _, c := range cfg.Catalogs {
+		if db, ok := strings.CutPrefix(c.URI, "sqlite://"); ok {
+			own = append(own, db, db+"-wal", db+"-shm", db+"-journal")
+		}
+		for _, secret := range c.Secret {
+			if f := secret.File(); f != "" {
+				own = append(own, f)
+			}
+		}
+	}
+	for _, secrets := range cfg.Plugins.Secrets {
+		for _, secret := range secrets {
+			if f := secret.File(); f != "" {
+				own = append(own, f)
+			}
+		}
+	}
+	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: own, MaxFiles: cfg.Limits.MaxSourceFiles})
+}
+
+// sourceFailure gives a source's error the form that clients see.
+func sourceFailure(err error) error {
+	code := codeUser
+	if errors.Is(err, sources.ErrNotFound) {
+		code = codeNotFound
+	}
+	return &jobFailure{journal.JobError{Code: code, Message: err.Error()}, err}
+}
+
+// plugin is the running process of a catalog's sink.
+func (s *Server) plugin(ctx context.Context, t *target) (*host.Plugin, error) {
+	e := s.sinks[t.entry.sink]
+	if e == nil {
+		return nil, fail(codeNotFound, "signet sink list shows what is installed", "catalog %s needs the sink %q, which is not installed", t.entry.name, t.entry.sink)
+	}
+	p, err := e.supervisor.Get(ctx)
+	if err != nil {
+		return nil, &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("sink %s: %v", t.entry.sink, err)}, err}
+	}
+	return p, nil
+}
+
+// lease binds calls of a table's sink to that table. The caller closes it.
+func (s *Server) lease(ctx context.Context, t *target, spec broker.LeaseSpec) (*broker.Lease, sinkv1.SinkClient, error) {
+	p, err := s.plugin(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.Table, spec.Catalog, spec.Ident, spec.Sink, spec.Plugin = t.ref(), t.entry.catalog, t.ident, p.Describe(), t.entry.sink
+	spec.MarkerProperty = s.markerProperty()
+	if t.entry.catalog == nil {
+		spec.Location = t.entry.location(t.ident)
+		if spec.Store, err = t.entry.store(spec.Location); err != nil {
+			return nil, nil, fmt.Errorf("table %s: %w", t, err)
+		}
+	}
+	l, err := s.broker.Lease(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, p.Client(), nil
+}
+
+func (s *Server) readLease(ctx context.Context, job string, t *target) (*broker.Lease, sinkv1.SinkClient, error) {
+	return s.lease(ctx, t, broker.LeaseSpec{JobID: job, ReadOnly: true})
+}
+
+// markerProperty is the table property that holds this cluster's markers.
+func (s *Server) markerProperty() string { return "signet.landed." + s.cfg.Cluster }
+
+// sinkFailure gives a sink's error the form that clients see.
+func (s *Server) sinkFailure(ctx context.Context, t *target, err error) error {
+	st := status.Convert(err)
+	for _, d := range st.Details() {
+		r, ok := d.(*hostv1.Refusal)
+		if !ok {
+			continue
+		}
+		switch r.Kind {
+		case hostv1.RefusalKind_REFUSAL_KIND_NOT_FOUND:
+			if t.entry.catalog != nil {
+				return s.noSuchTable(ctx, t)
+			}
+			return fail(codeNotFound, "CREATE TABLE makes it", "table %s does not exist", t)
+		case hostv1.RefusalKind_REFUSAL_KIND_EXISTS:
+			return fail(codeExists, "", "table %s exists already", t)
+		case hostv1.RefusalKind_REFUSAL_KIND_PERMANENT:
+			return fail(codeUser, "", "table %s: %s", t, r.Message)
+		case hostv1.RefusalKind_REFUSAL_KIND_CONFLICT:
+			return fail(codeConflict, "run the statement again", "table %s: %s", t, r.Message)
+		}
+		return fail(codeInternal, "", "table %s: %s", t, r.Message)
+	}
+	if st.Code() == codes.Canceled && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if st.Code() == codes.Unimplemented {
+		return fail(codeUser, "", "table %s: the sink %s cannot do this: %s", t, t.entry.sink, st.Message())
+	}
+	var he *host.Error
+	if errors.As(err, &he) {
+		return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("table %s: %v", t, he)}, err}
+	}
+	return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("table %s: sink %s: %s", t, t.entry.sink, st.Message())}, err}
+}

@@ -1,0 +1,101 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Rules say what statements may read.
+type Rules struct {
+	// Roots, if there are any, are the only directories that sources may lie below.
+	Roots []string
+	// Deny are files and directories that are never sources.
+	Deny []string
+	// Own are Signet's own files and directories. They are denied, and patterns pass them by.
+	Own []string
+	// MaxFiles bounds the files of one statement; 100,000 if 0.
+	MaxFiles int
+}
+
+const defaultMaxFiles = 100_000
+
+// kernelDirs hold no data: reading there tells secrets of processes, or never ends.
+var kernelDirs = []string{"/proc", "/sys", "/dev", "/run"}
+
+// rules are Rules with every path resolved.
+type rules struct {
+	roots, deny, hidden []string
+	max                 int
+}
+
+func compile(r Rules) (rules, error) {
+	out := rules{max: r.MaxFiles}
+	if out.max <= 0 {
+		out.max = defaultMaxFiles
+	}
+	var err error
+	resolveAll := func(what string, in []string) (paths []string) {
+		for _, p := range in {
+			if !filepath.IsAbs(p) {
+				err = errors.Join(err, fmt.Errorf("sources.%s: %q: want an absolute path", what, p))
+				continue
+			}
+			paths = append(paths, realPath(p))
+		}
+		return paths
+	}
+	out.roots = resolveAll("roots", r.Roots)
+	out.deny = resolveAll("deny", r.Deny)
+	out.hidden = append(resolveAll("own", r.Own), resolveAll("own", kernelDirs)...)
+	return out, err
+}
+
+// check takes a path without symbolic links.
+func (r *rules) check(path string) error {
+	if dir, ok := within(r.hidden, path); ok {
+		return fmt.Errorf("%w: statements never read %s", ErrDenied, dir)
+	}
+	if dir, ok := within(r.deny, path); ok {
+		return fmt.Errorf("%w: sources.deny has %s", ErrDenied, dir)
+	}
+	if _, ok := within(r.roots, path); !ok && len(r.roots) > 0 {
+		return fmt.Errorf("%w: it is below none of sources.roots (%s)", ErrDenied, strings.Join(r.roots, ", "))
+	}
+	return nil
+}
+
+// isHidden says whether patterns pass a directory by.
+func (r *rules) isHidden(dir string) bool {
+	_, ok := within(r.hidden, dir)
+	return ok
+}
+
+func within(dirs []string, path string) (string, bool) {
+	for _, d := range dirs {
+		if path == d || d == "/" || strings.HasPrefix(path, d+"/") {
+			return d, true
+		}
+	}
+	return "", false
+}
+
+// realPath resolves what there is of a path: of a file that does not exist, the directories above it.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if path == "/" {
+		return path
+	}
+	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
+}
+
+// isAbsent covers the ways in which a name is not there; a pattern may be longer than any name can be.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}

@@ -1,0 +1,109 @@
+package sql
+
+import planv1 "github.com/signet-io/signet/api/plan/v1"
+
+// Statement is one of the types below.
+type Statement interface{ statement() }
+
+// Query is a query's text as written, without the semicolon and without comments around it.
+type Query struct {
+	Text   string
+	Offset int // of Text in the text that was parsed
+}
+
+// Select is a statement that is a query.
+type Select struct {
+	Query Query
+}
+
+// Insert is INSERT INTO table [(columns)] [BY NAME] query.
+type Insert struct {
+	Table   Name
+	Columns []Ident // nil without a list; duplicates are for the planner to refuse
+	ByName  bool
+	Query   Query
+}
+
+// CreateTable is CREATE TABLE, and CREATE TABLE AS where Query is set.
+type CreateTable struct {
+	Table       Name
+	IfNotExists bool
+	// Columns are the table's. With Query they may only name the query's columns and have no type.
+	Columns    []ColumnDef
+	Partition  []PartitionTerm
+	Sort       []SortTerm
+	Properties map[string]string
+	Query      *Query
+}
+
+// ColumnDef is one column of CREATE TABLE.
+type ColumnDef struct {
+	Name     Ident
+	Type     *planv1.Type // nil in the column list of CREATE TABLE AS
+	Required bool
+	Comment  string
+}
+
+// PartitionTerm is one term of PARTITIONED BY.
+type PartitionTerm struct {
+	Column    Ident
+	Transform planv1.TransformKind
+	Param     int32 // BUCKET and TRUNCATE
+}
+
+// SortTerm is one term of ORDERED BY. Where NULLS is not said, they come first in ascending and last in descending order, as Iceberg's
+// own default has it.
+type SortTerm struct {
+	Column     Ident
+	Transform  planv1.TransformKind
+	Param      int32
+	Descending bool
+	NullsFirst bool
+}
+
+// CreateSchema is CREATE SCHEMA.
+type CreateSchema struct {
+	Name        Name
+	IfNotExists bool
+}
+
+// DropTable is DROP TABLE.
+type DropTable struct {
+	Table    Name
+	IfExists bool
+}
+
+// ShowCatalogs is SHOW CATALOGS.
+type ShowCatalogs struct{}
+
+// ShowSchemas is SHOW SCHEMAS [FROM catalog].
+type ShowSchemas struct {
+	Catalog *Ident
+}
+
+// ShowTables is SHOW TABLES [FROM [catalog.]schema].
+type ShowTables struct {
+	Schema *Name
+}
+
+// Describe is DESCRIBE table.
+type Describe struct {
+	Table Name
+}
+
+// Explain is EXPLAIN statement. Statement is a Select, an Insert or a CreateTable with a query; offsets in it count from the
+// beginning of the whole text.
+type Explain struct {
+	Statement Statement
+}
+
+func (*Select) statement()       {}
+func (*Insert) statement()       {}
+func (*CreateTable) statement()  {}
+func (*CreateSchema) statement() {}
+func (*DropTable) statement()    {}
+func (*ShowCatalogs) statement() {}
+func (*ShowSchemas) statement()  {}
+func (*ShowTables) statement()   {}
+func (*Describe) statement()     {}
+func (*Explain) statement()      {}

@@ -1,0 +1,145 @@
+package sql
+
+func (p *parser) drop() (Statement, error) {
+	p.pos++
+	if t := p.peek(); !p.accept("TABLE") {
+		if k := keyword(t); k != "" {
+			return nil, p.failAt(t, "DROP "+k+" is not supported yet", "only DROP TABLE is")
+		}
+		return nil, p.unexpected("TABLE", "")
+	}
+	d := &DropTable{IfExists: p.accept("IF", "EXISTS")}
+	var err error
+	if d.Table, err = p.tableName(); err != nil {
+		return nil, err
+	}
+	if t := p.peek(); t.isAny("CASCADE", "RESTRICT", "PURGE") {
+		return nil, p.failAt(t, "DROP TABLE … "+keyword(t)+" is not supported", "leave it out; the data files stay where they are")
+	}
+	if p.peek().is(",") {
+		return nil, p.fail("one table at a time", "write one DROP TABLE for each")
+	}
+	return d, p.end("the table name")
+}
+
+func (p *parser) showStatement() (Statement, error) {
+	p.pos++
+	t := p.peek()
+	p.pos++
+	switch keyword(t) {
+	case "CATALOGS":
+		return &ShowCatalogs{}, p.end("SHOW CATALOGS")
+	case "SCHEMAS", "NAMESPACES":
+		return p.showSchemas()
+	case "TABLES":
+		return p.showTables()
+	}
+	p.pos--
+	hint := "SHOW CATALOGS, SHOW SCHEMAS [FROM catalog] and SHOW TABLES [FROM schema] are supported"
+	switch keyword(t) {
+	case "DATABASES":
+		hint = "write SHOW CATALOGS or SHOW SCHEMAS"
+	case "CREATE", "COLUMNS":
+		hint = "DESCRIBE table shows columns, partitioning and properties"
+	}
+	return nil, p.unexpected("CATALOGS, SCHEMAS or TABLES", hint)
+}
+
+func (p *parser) showSchemas() (Statement, error) {
+	s := &ShowSchemas{}
+	if p.accept("FROM") || p.accept("IN") {
+		id, err := p.ident("a catalog name")
+		if err != nil {
+			return nil, err
+		}
+		s.Catalog = &id
+	}
+	return s, p.endShow()
+}
+
+func (p *parser) showTables() (Statement, error) {
+	s := &ShowTables{}
+	if p.accept("FROM") || p.accept("IN") {
+		n, err := p.name("a schema name", 2)
+		if err != nil {
+			return nil, err
+		}
+		s.Schema = &n
+	}
+	return s, p.endShow()
+}
+
+func (p *parser) endShow() error {
+	if t := p.peek(); t.isAny("LIKE", "WHERE") {
+		return p.failAt(t, keyword(t)+" in SHOW is not supported yet", "")
+	}
+	return p.end("SHOW")
+}
+
+func (p *parser) describe() (Statement, error) {
+	p.pos++
+	if p.peek().is("TABLE") && p.peekAt(1).isName() {
+		p.pos++
+	}
+	if p.startsQuery() {
+		return nil, p.fail("DESCRIBE takes a table", "EXPLAIN query shows the types of its columns")
+	}
+	n, err := p.tableName()
+	if err != nil {
+		return nil, err
+	}
+	return &Describe{Table: n}, p.end("the table name")
+}
+
+// refusals says, for statements that people will try, why they do not run and what to do.
+var refusals = map[string]string{
+	"DELETE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT … WHERE",
+	"UPDATE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT",
+	"MERGE":      "Signet appends to tables; use INSERT INTO … SELECT",
+	"TRUNCATE":   "drop the table and create it again",
+	"REPLACE":    "drop the table and create it again",
+	"ALTER":      "change the table with another engine; Signet follows its current schema",
+	"COPY":       "use INSERT INTO table SELECT * FROM 'file' to load; the client prints SELECT as CSV or JSON",
+	"EXPORT":     "the client prints SELECT as CSV or JSON",
+	"IMPORT":     "use INSERT INTO table SELECT * FROM 'file'",
+	"ATTACH":     "catalogs are listed in the configuration of the scheduler",
+	"DETACH":     "catalogs are listed in the configuration of the scheduler",
+	"USE":        "write names in full: catalog.schema.table",
+	"SET":        "settings travel with each statement; see the options of signet sql",
+	"RESET":      "settings travel with each statement; see the options of signet sql",
+	"PRAGMA":     "settings travel with each statement; see the options of signet sql",
+	"BEGIN":      "each statement commits by itself, at once and whole",
+	"START":      "each statement commits by itself, at once and whole",
+	"COMMIT":     "each statement commits by itself, at once and whole",
+	"ROLLBACK":   "each statement commits by itself, at once and whole",
+	"ABORT":      "signet cancel ID cancels a job",
+	"INSTALL":    "extensions are fixed when the executor is built",
+	"LOAD":       "extensions are fixed when the executor is built",
+	"CALL":       "only statements that read or append run here",
+	"EXECUTE":    "send the statement itself",
+	"PREPARE":    "send the statement itself",
+	"DEALLOCATE": "send the statement itself",
+	"VACUUM":     "table maintenance is not part of this version",
+	"ANALYZE":    "table maintenance is not part of this version",
+	"OPTIMIZE":   "table maintenance is not part of this version",
+	"CHECKPOINT": "table maintenance is not part of this version",
+	"GRANT":      "access is set in the configuration of the scheduler",
+	"REVOKE":     "access is set in the configuration of the scheduler",
+	"COMMENT":    "write COMMENT 'text' in CREATE TABLE",
+	"PIVOT":      "put it into a query: SELECT * FROM (PIVOT …)",
+	"UNPIVOT":    "put it into a query: SELECT * FROM (UNPIVOT …)",
+	"SUMMARIZE":  "put it into a query: SELECT * FROM (SUMMARIZE …)",
+}
+
+const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
+
+func (p *parser) refuse(t Token) error {
+	word := keyword(t)
+	if hint, ok := refusals[word]; ok {
+		return p.fail(word+" is not supported yet", hint)
+	}
+	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "WITH", "VALUES", "FROM"}); near != "" {
+		return p.unexpected("a statement", "did you mean "+near+"?")
+	}
+	return p.unexpected("a statement", supported)
+}

@@ -1,0 +1,377 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/scheduler/broker"
+	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/plan"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// run takes a job from its submission to its end.
+func (s *Server) run(j *job) {
+	defer close(j.done)
+	defer j.cancel(nil)
+	defer func() {
+		if r := recover(); r != nil { // a defect here must not take the other jobs along
+			s.log.Error("job panicked", "job", j.id, "panic", r, "stack", stack())
+			s.end(j, fail(codeInternal, "this is a defect; the scheduler's log has the stack", "internal error: %v", r))
+		}
+	}()
+	s.end(j, s.execute(j))
+}
+
+// end finishes a job by the error its statement ended with. A write whose fate the commit has decided is already finished.
+func (s *Server) end(j *job, err error) {
+	switch {
+	case err == nil:
+		s.finish(j, journal.StateSuccessful, nil)
+	case s.stoppedByShutdown(j):
+		// It stays open in the journal and goes on with the next start.
+	case errors.Is(context.Cause(j.ctx), errCancelled):
+		j.mu.Lock()
+		who := j.cancelBy
+		j.mu.Unlock()
+		s.finish(j, journal.StateCancelled, fail(codeCancelled, "", "cancelled by %s", who))
+	default:
+		s.finish(j, journal.StateFailed, asFailure(err))
+	}
+}
+
+func (s *Server) execute(j *job) error {
+	j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "")
+	if j.rec.Write != nil { // planned by an earlier incarnation
+		return s.resumeWrite(j)
+	}
+	if j.rec.Kind == kindSession {
+		return s.runSession(j)
+	}
+	start := time.Now()
+	stmt, err := sql.Parse(j.rec.SQL)
+	if err != nil {
+		return syntaxFailure(err)
+	}
+	j.timed("parse", start)
+	j.update(func() { j.rec.Kind = kindOf(stmt) })
+	switch st := stmt.(type) {
+	case *sql.Select:
+		return s.runSelect(j, st.Query)
+	case *sql.Insert:
+		return s.runInsert(j, st)
+	case *sql.CreateTable:
+		if st.Query != nil {
+			return s.runCreateAs(j, st)
+		}
+		return s.createTable(j, st)
+	case *sql.CreateSchema:
+		return s.createSchema(j, st)
+	case *sql.DropTable:
+		return s.dropTable(j, st)
+	case *sql.ShowCatalogs:
+		return s.answer(j, []string{"catalog"}, oneColumn(s.catalogNames()))
+	case *sql.ShowSchemas:
+		return s.showSchemas(j, st)
+	case *sql.ShowTables:
+		return s.showTables(j, st)
+	case *sql.Describe:
+		return s.describeTable(j, st)
+	case *sql.Explain:
+		return s.explain(j, st)
+	}
+	return fail(codeUser, "", "statements of this kind are not supported")
+}
+
+// Kinds of job.
+const (
+	kindInsert  = "insert"
+	kindCreate  = "ctas"
+	kindSelect  = "select"
+	kindDDL     = "ddl"
+	kindShow    = "show"
+	kindExplain = "explain"
+	kindSession = "session"
+)
+
+func kindOf(st sql.Statement) string {
+	switch st := st.(type) {
+	case *sql.Select:
+		return kindSelect
+	case *sql.Insert:
+		return kindInsert
+	case *sql.CreateTable:
+		if st.Query != nil {
+			return kindCreate
+		}
+		return kindDDL
+	case *sql.CreateSchema, *sql.DropTable:
+		return kindDDL
+	case *sql.Explain:
+		return kindExplain
+	default:
+		return kindShow
+	}
+}
+
+func syntaxFailure(err error) error {
+	return &jobFailure{journal.JobError{Code: codeUser, Message: err.Error()}, err}
+}
+
+// answer gives the job an inline result that the scheduler made.
+func (s *Server) answer(j *job, columns []string, rows []row) error {
+	res, err := inlineResult(columns, rows)
+	if err != nil {
+		return err
+	}
+	j.update(func() { j.rec.Result = res })
+	return nil
+}
+
+func oneColumn(values []string) []row {
+	rows := make([]row, len(values))
+	for i, v := range values {
+		rows[i] = row{v}
+	}
+	return rows
+}
+
+// catalogError gives the catalog's sentinels the form that clients see.
+func catalogError(err error, what string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, catalog.ErrNotFound):
+		return fail(codeNotFound, "", "%s does not exist", what)
+	case errors.Is(err, catalog.ErrExists):
+		return fail(codeExists, "", "%s exists already", what)
+	}
+	return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("%s: %v", what, err)}, err}
+}
+
+func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
+	parts := st.Name.Strings()
+	preferred, name := j.rec.DefaultCatalog, ""
+	if len(parts) > 1 {
+		name, parts = parts[0], parts[1:]
+	}
+	e, err := s.resolveCatalog(name, preferred)
+	if err != nil {
+		return err
+	}
+	if e.catalog == nil {
+		return fail(codeUser, "CREATE TABLE makes the directory", "catalog %s has no schemas to create: its tables are directories", e.name)
+	}
+	what := "schema " + sql.JoinName(append([]string{e.name}, parts...))
+	if err := catalogError(e.catalog.CreateNamespace(j.ctx, parts, st.IfNotExists), what); err != nil {
+		return hinted(err, codeExists, "CREATE SCHEMA IF NOT EXISTS does nothing then")
+	}
+	return s.answer(j, []string{"result"}, []row{{"created " + what}})
+}
+
+// hinted adds a hint to a failure of one code.
+func hinted(err error, code, hint string) error {
+	var f *jobFailure
+	if errors.As(err, &f) && f.Code == code && f.Hint == "" {
+		f.Hint = hint
+	}
+	return err
+}
+
+func (s *Server) showSchemas(j *job, st *sql.ShowSchemas) error {
+	name := ""
+	if st.Catalog != nil {
+		name = st.Catalog.Text
+	}
+	e, err := s.resolveCatalog(name, j.rec.DefaultCatalog)
+	if err != nil {
+		return err
+	}
+	names, err := s.listSchemas(j.ctx, e)
+	if err != nil {
+		return err
+	}
+	return s.answer(j, []string{"schema"}, oneColumn(names))
+}
+
+func (s *Server) showTables(j *job, st *sql.ShowTables) error {
+	var parts []string
+	if st.Schema != nil {
+		parts = st.Schema.Strings()
+	}
+	name := ""
+	switch {
+	case len(parts) == 0 && j.rec.DefaultSchema != "":
+		parts = strings.Split(j.rec.DefaultSchema, ".")
+	case len(parts) > 1:
+		name, parts = parts[0], parts[1:]
+	}
+	e, err := s.resolveCatalog(name, j.rec.DefaultCatalog)
+	if err != nil {
+		return err
+	}
+	if len(parts) > 0 {
+		tables, err := s.listTables(j.ctx, e, parts)
+		if err != nil {
+			return err
+		}
+		return s.answer(j, []string{"table"}, oneColumn(tables))
+	}
+	schemas, err := s.listSchemas(j.ctx, e)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	for _, sc := range schemas {
+		tables, err := s.listTables(j.ctx, e, strings.Split(sc, "."))
+		if err != nil {
+			return err
+		}
+		for _, t := range tables {
+			rows = append(rows, row{sc, t})
+		}
+	}
+	return s.answer(j, []string{"schema", "table"}, rows)
+}
+
+func (s *Server) describeTable(j *job, st *sql.Describe) error {
+	t, err := s.resolveTable(st.Table.Strings(), j)
+	if err != nil {
+		return err
+	}
+	d, err := s.describe(j.ctx, j, t)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	for _, f := range d.Schema.GetFields() {
+		null := "YES"
+		if f.Required {
+			null = "NO"
+		}
+		rows = append(rows, row{f.Name, plan.TypeText(f.Type), null, orNil(partitionText(d, f.Id)), orNil(f.Doc)})
+	}
+	return s.answer(j, []string{"column", "type", "null", "partition", "comment"}, rows)
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func partitionText(d *sinkv1.DescribeTableResponse, id int32) string {
+	var out []string
+	for _, p := range d.Partition {
+		if p.SourceId == id {
+			out = append(out, plan.TransformText(p.Transform, p.Param, columnName(d, id)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func columnName(d *sinkv1.DescribeTableResponse, id int32) string {
+	if f := plan.FieldByID(d.Schema.GetFields(), id); f != nil {
+		return sql.DisplayIdent(f.Name)
+	}
+	return "?"
+}
+
+func (s *Server) describe(ctx context.Context, j *job, t *target) (*sinkv1.DescribeTableResponse, error) {
+	lease, sink, err := s.readLease(ctx, j.id, t)
+	if err != nil {
+		return nil, err
+	}
+	defer lease.Close()
+	d, err := sink.DescribeTable(ctx, &sinkv1.DescribeTableRequest{Lease: lease.Token(), Table: t.ref()})
+	if err != nil {
+		return nil, s.sinkFailure(ctx, t, err)
+	}
+	return d, nil
+}
+
+func (s *Server) createTable(j *job, st *sql.CreateTable) error {
+	t, err := s.resolveTable(st.Table.Strings(), j)
+	if err != nil {
+		return err
+	}
+	def, err := plan.Definition(st, nil)
+	if err != nil {
+		return planFailure(err)
+	}
+	if err := s.ensureSchema(j.ctx, t); err != nil {
+		return err
+	}
+	lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowCreate: true})
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	res, err := sink.CreateTable(j.ctx, &sinkv1.CreateTableRequest{Lease: lease.Token(), Table: t.ref(), Definition: def})
+	if err != nil {
+		err = s.sinkFailure(j.ctx, t, err)
+		var f *jobFailure
+		if errors.As(err, &f) && f.Code == codeExists {
+			if st.IfNotExists {
+				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s exists already", t)}})
+			}
+			f.Hint = "CREATE TABLE IF NOT EXISTS does nothing then"
+		}
+		return err
+	}
+	j.warn(res.Warnings...)
+	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("created table %s", t)}})
+}
+
+// ensureSchema refuses a table whose schema does not exist.
+func (s *Server) ensureSchema(ctx context.Context, t *target) error {
+	if t.entry.catalog == nil {
+		return nil
+	}
+	ns := t.ident[:len(t.ident)-1]
+	all, err := t.entry.catalog.Namespaces(ctx)
+	if err != nil {
+		return catalogError(err, "catalog "+t.entry.name)
+	}
+	for _, have := range all {
+		if slices.Equal(have, ns) {
+			return nil
+		}
+	}
+	name := sql.JoinName(append([]string{t.entry.name}, ns...))
+	return fail(codeNotFound, "CREATE SCHEMA "+name+" makes it", "schema %s does not exist", name)
+}
+
+func (s *Server) dropTable(j *job, st *sql.DropTable) error {
+	t, err := s.resolveTable(st.Table.Strings(), j)
+	if err != nil {
+		return err
+	}
+	lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowDrop: true})
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	if _, err := sink.DropTable(j.ctx, &sinkv1.DropTableRequest{Lease: lease.Token(), Table: t.ref()}); err != nil {
+		err = s.sinkFailure(j.ctx, t, err)
+		var f *jobFailure
+		if errors.As(err, &f) && f.Code == codeNotFound {
+			if st.IfExists {
+				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s does not exist", t)}})
+			}
+			if t.entry.catalog != nil {
+				return s.noSuchTable(j.ctx, t)
+			}
+		}
+		return err
+	}
+	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("dropped table %s; its files stay", t)}})
+}

@@ -1,0 +1,153 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/scheduler/journal"
+)
+
+// sweepEvery is how often duties are looked at; a new one wakes the loop at once.
+const sweepEvery = 5 * time.Second
+
+// oweSweeps writes a duty for every attempt of a job whose files nobody will read: losers always, winners where the job did not
+// commit them (S61, S72). It is part of the transaction that ends the job, so that no crash forgets one.
+func (s *Server) oweSweeps(tx *journal.Tx, rec *journal.Job) error {
+	winners, err := committedAttempts(tx, rec.ID)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	return tx.Attempts(rec.ID, func(a *journal.Attempt) error {
+		if a.Prefix == "" || winners[a.ID] {
+			return nil
+		}
+		return tx.PutDuty(&journal.Duty{
+			Prefix: a.Prefix, Catalog: a.Catalog, Location: a.Location, Job: a.Job, Attempt: a.ID, NotBefore: now,
+			Confirmed: s.attemptEnded(a.ID),
+		})
+	})
+}
+
+// committedAttempts are the attempts whose files the table references.
+func committedAttempts(tx *journal.Tx, job string) (map[string]bool, error) {
+	out := map[string]bool{}
+	c, err := tx.Commit(job)
+	if errors.Is(err, journal.ErrMissing) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rec coordinator.Record
+	if err := json.Unmarshal(c.Record, &rec); err != nil {
+		return nil, err
+	}
+	if rec.Result == nil || rec.Result.Unreferenced {
+		return out, nil
+	}
+	for _, a := range rec.Accepted {
+		out[a.Attempt] = true
+	}
+	return out, nil
+}
+
+// attemptEnded tells whether no executor can still write for an attempt: it was reported ended, or never reached an executor.
+func (s *Server) attemptEnded(id string) bool {
+	s.endedMu.Lock()
+	defer s.endedMu.Unlock()
+	return s.ended[id]
+}
+
+// dutyConfirmed notes that an executor has said that an attempt is over.
+func (s *Server) dutyConfirmed(id string) {
+	s.endedMu.Lock()
+	s.ended[id] = true
+	s.endedMu.Unlock()
+	s.wakeSweeper()
+}
+
+func (s *Server) wakeSweeper() {
+	select {
+	case s.sweepNow <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Server) sweepLoop(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		s.sweepOnce(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.sweepNow:
+		}
+	}
+}
+
+// sweepOnce does what is due. A prefix is swept at once, and again after its executor has confirmed the attempt's end or can be
+// taken to be gone; only then is the duty done.
+func (s *Server) sweepOnce(ctx context.Context) {
+	var due []journal.Duty
+	now := time.Now()
+	err := s.journal.View(func(tx *journal.Tx) error {
+		return tx.Duties(func(d *journal.Duty) error {
+			d.Confirmed = d.Confirmed || s.attemptEnded(d.Attempt)
+			if d.Confirmed || !now.Before(d.NotBefore) {
+				due = append(due, *d)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		s.log.Error("cannot read the clean-up duties", "error", err)
+		return
+	}
+	for _, d := range due {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := s.sweep(ctx, d); err != nil {
+			s.log.Warn("clean-up failed and is tried again", "prefix", d.Prefix, "error", err)
+			d.NotBefore = now.Add(time.Minute)
+			_ = s.journal.Update(func(tx *journal.Tx) error { return tx.PutDuty(&d) }) // it is due anyway if this fails
+		}
+	}
+}
+
+func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
+	if err := fault.Hit("scheduler.sweep.before"); err != nil {
+		return err
+	}
+	entry := s.catalogs[d.Catalog]
+	if entry == nil {
+		return fail(codeNotFound, "", "the catalog %s is not configured any more", d.Catalog)
+	}
+	store, err := entry.store(d.Location)
+	if err != nil {
+		return err
+	}
+	n, err := store.RemoveAll(ctx, d.Prefix)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		s.log.Info("swept an attempt", "job", d.Job, "attempt", d.Attempt, "files", n)
+	}
+	d.Sweeps++
+	return s.journal.Update(func(tx *journal.Tx) error {
+		if d.Confirmed || d.Sweeps > 1 {
+			return tx.DropDuty(d.Prefix)
+		}
+		// The executor may still be alive somewhere: by then it has been told, or is taken to be lost.
+		d.NotBefore = time.Now().Add(2 * max(s.cfg.Timeouts.ExecutorLoss, time.Minute)).UTC()
+		return tx.PutDuty(&d)
+	})
+}

@@ -1,0 +1,90 @@
+package iceberg
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+)
+
+// batch is what one Commit call makes visible. It does not change between attempts.
+type batch struct {
+	req        *sinkv1.CommitRequest
+	plan       *plan
+	units      []*sinkv1.Unit
+	markers    []string
+	jobs       []string
+	refs       []*ref
+	files      int64
+	rows       int64
+	bytes      int64
+	nulls      map[int32]bool // optional columns that may hold NULLs in some file
+	partitions int            // touched; -1: too many to know
+	snapshotID int64          // format version 1; otherwise chosen per call
+}
+
+func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
+	p, err := readPlan(req.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}}
+	switch {
+	case len(b.units) == 0:
+		return nil, errors.New("a commit without units")
+	case req.GetMarkerProperty() == "":
+		return nil, errors.New("a commit without a marker property")
+	case p.GetCreatesTable() != (req.GetMode() == sinkv1.WriteMode_WRITE_MODE_CREATE):
+		return nil, fmt.Errorf("%w: write mode %s", errState, req.GetMode())
+	case req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE && req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND:
+		return nil, fmt.Errorf("write mode %s is not supported by the sink iceberg", req.GetMode())
+	case len(b.units) > 1 && (p.GetFormatVersion() == 1 || p.GetCreatesTable()):
+		return nil, errors.New("a table of format version 1, or one that is being created, takes one job per commit")
+	}
+	tuples, many, paths := map[uint64]bool{}, false, map[string]bool{}
+	for _, u := range b.units {
+		if err := b.unit(u, tuples, paths, &many); err != nil {
+			return nil, err
+		}
+	}
+	b.partitions = len(tuples)
+	if many {
+		b.partitions = -1
+	}
+	return b, nil
+}
+
+func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bool, many *bool) error {
+	if u.GetMarker() == "" || slices.Contains(b.markers, u.GetMarker()) {
+		return fmt.Errorf("job %s: marker %q is empty or comes twice", u.GetJobId(), u.GetMarker())
+	}
+	b.markers, b.jobs = append(b.markers, u.GetMarker()), append(b.jobs, u.GetJobId())
+	var got sinkv1.Totals
+	for _, in := range u.GetRefs() {
+		r, err := readRef(b.plan, u.GetJobId(), in)
+		if err != nil {
+			return err
+		}
+		if paths[r.Path] {
+			return fmt.Errorf("job %s: manifest %s comes twice", u.GetJobId(), r.Path)
+		}
+		paths[r.Path] = true
+		b.refs = append(b.refs, r)
+		b.snapshotID = r.SnapshotID
+		got.Files, got.Rows, got.Bytes = got.Files+r.Files, got.Rows+r.Rows, got.Bytes+r.Bytes
+		for _, id := range r.Nulls {
+			b.nulls[id] = true
+		}
+		for _, t := range r.Tuples {
+			tuples[t] = true
+		}
+		*many = *many || r.ManyMore
+	}
+	if want := u.GetTotals(); want != nil && (want.GetFiles() != got.Files || want.GetRows() != got.Rows || want.GetBytes() != got.Bytes) {
+		return fmt.Errorf("job %s: its references hold %d files, %d rows, %d bytes; the unit says %d, %d, %d", u.GetJobId(),
+			got.Files, got.Rows, got.Bytes, want.GetFiles(), want.GetRows(), want.GetBytes())
+	}
+	b.files, b.rows, b.bytes = b.files+got.Files, b.rows+got.Rows, b.bytes+got.Bytes
+	return nil
+}

@@ -1,0 +1,102 @@
+package iceberg
+
+import (
+	"context"
+	"maps"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	hostv1 "github.com/signet-io/signet/api/host/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/plugins/sdk"
+	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
+)
+
+// CreateTable implements sdk.TableCreator.
+func (s *Sink) CreateTable(ctx context.Context, req *sinkv1.CreateTableRequest) (*sinkv1.CreateTableResponse, error) {
+	return s.createTable(ctx, sdk.HostFrom(ctx), req)
+}
+
+func (s *Sink) createTable(ctx context.Context, h Host, req *sinkv1.CreateTableRequest) (*sinkv1.CreateTableResponse, error) {
+	d, err := define(req.GetDefinition())
+	if err != nil {
+		return nil, permanent(req.GetTable(), err)
+	}
+	create := &hostv1.CreateTableRequest{
+		Schema: d.schema.JSON, PartitionSpec: d.spec.Document(), SortOrder: d.order.JSON, Location: d.location, Properties: map[string]string{},
+	}
+	maps.Copy(create.Properties, d.properties)
+	create.Properties[propFormatVersion] = strconv.Itoa(d.version)
+	if err := hit("iceberg.create.before-send"); err != nil {
+		return nil, err
+	}
+	_, raw, err := h.CreateTable(ctx, create)
+	if err != nil {
+		return nil, err
+	}
+	if err := hit("iceberg.create.after-send"); err != nil {
+		return nil, err
+	}
+	m, err := meta.Parse(raw)
+	if err != nil {
+		return nil, permanent(req.GetTable(), err)
+	}
+	// What is honoured is read from the table as the catalog made it; some give another version than was asked for.
+	spec, err := appendSpec(m)
+	if err != nil {
+		return nil, permanent(req.GetTable(), err)
+	}
+	warnings := append(d.warnings, spec.GetWarnings()...)
+	if m.FormatVersion == 1 && !s.version1 {
+		warnings = append(warnings, errVersion1.Error())
+	}
+	if m.FormatVersion != d.version {
+		warnings = append(warnings, "the catalog made a table of format version "+strconv.Itoa(m.FormatVersion)+", not "+strconv.Itoa(d.version))
+	}
+	return &sinkv1.CreateTableResponse{TableUuid: m.UUID, Location: m.Location, Warnings: warnings}, nil
+}
+
+// prepareCreate plans the table that a CREATE TABLE AS SELECT will create with its first snapshot.
+func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWriteRequest) (*sinkv1.PrepareWriteResponse, error) {
+	t, err := s.load(ctx, h, req.GetTable(), true)
+	if err != nil {
+		return nil, err
+	}
+	if !t.missing {
+		return nil, sdk.Refuse(sdk.Exists, "table %s exists already", tableName(req.GetTable()))
+	}
+	d, err := define(req.GetDefinition())
+	if err != nil {
+		return nil, permanent(req.GetTable(), err)
+	}
+	if d.version == 1 && !s.version1 {
+		return nil, permanent(req.GetTable(), errVersion1)
+	}
+	if d.location == "" {
+		d.location = t.defaultLocation
+	}
+	if d.location == "" {
+		return nil, sdk.Refuse(sdk.Permanent, "table %s: neither the statement nor the catalog says where it should be", tableName(req.GetTable()))
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return nil, err
+	}
+	d.uuid = id.String()
+	spec, err := newSpec(d.layout, &creation{SortOrder: d.order.JSON, Properties: d.properties})
+	if err != nil {
+		return nil, permanent(req.GetTable(), err)
+	}
+	spec.Warnings = append(d.warnings, spec.GetWarnings()...)
+	return &sinkv1.PrepareWriteResponse{Spec: spec}, nil
+}
+
+// DropTable implements sdk.TableDropper.
+func (s *Sink) DropTable(ctx context.Context, req *sinkv1.DropTableRequest) (*sinkv1.DropTableResponse, error) {
+	if err := hit("iceberg.drop.before-send"); err != nil {
+		return nil, err
+	}
+	s.tables.drop(tableName(req.GetTable()))
+	return &sinkv1.DropTableResponse{}, sdk.HostFrom(ctx).DropTable(ctx)
+}

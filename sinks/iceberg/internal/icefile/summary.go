@@ -1,0 +1,61 @@
+package icefile
+
+import (
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/sinks/iceberg/internal/value"
+)
+
+// FieldSummary is what a manifest list says about one partition field of a manifest's files. A nil bound is none; one of no bytes is a bound.
+type FieldSummary struct {
+	ContainsNull bool   `json:"null,omitempty"`
+	ContainsNaN  *bool  `json:"nan,omitempty"` // nil: unknown
+	Lower        []byte `json:"lower"`
+	Upper        []byte `json:"upper"`
+}
+
+// summarizer collects the summary of one partition field.
+type summarizer struct {
+	typ        *planv1.Type
+	null, nan  bool
+	lower, upp *planv1.Value
+}
+
+func newSummarizers(partition []*planv1.PartitionField) []summarizer {
+	out := make([]summarizer, len(partition))
+	for i, p := range partition {
+		out[i].typ = p.GetResultType()
+	}
+	return out
+}
+
+func (s *summarizer) add(v *planv1.Value) {
+	switch {
+	case value.IsNull(v):
+		s.null = true
+	case value.IsNaN(v):
+		s.nan = true
+	default:
+		if s.lower == nil || value.Compare(v, s.lower) < 0 {
+			s.lower = v
+		}
+		if s.upp == nil || value.Compare(v, s.upp) > 0 {
+			s.upp = v
+		}
+	}
+}
+
+func (s *summarizer) summary() FieldSummary {
+	nan := s.nan
+	out := FieldSummary{ContainsNull: s.null, ContainsNaN: &nan}
+	if s.lower != nil {
+		out.Lower, _ = value.Lower(s.typ, s.lower, 0)
+		out.Upper, _ = value.Upper(s.typ, s.upp, 0)
+		if out.Lower == nil {
+			out.Lower = []byte{}
+		}
+		if out.Upper == nil {
+			out.Upper = []byte{}
+		}
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package iceberg
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/plugins/sdk"
+	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
+)
+
+// Stage implements sdk.Sink.
+func (s *Sink) Stage(ctx context.Context, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
+	return stage(ctx, sdk.HostFrom(ctx), header, manifests)
+}
+
+// staging packs the files of one call into Iceberg manifests.
+type staging struct {
+	host  Host
+	plan  *plan
+	job   string
+	nonce string
+	w     *icefile.Writer
+	snap  int64 // format version 1
+	refs  []ref
+}
+
+func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
+	st, err := newStaging(h, header)
+	if err != nil {
+		return nil, permanent(header.GetTable(), err)
+	}
+	for m, err := range manifests.All() {
+		if err != nil {
+			return nil, err
+		}
+		if err := st.check(m.Header); err != nil {
+			return nil, permanent(header.GetTable(), err)
+		}
+		for f, err := range m.Files() {
+			if err != nil {
+				return nil, err
+			}
+			if err := st.add(ctx, f); errors.Is(err, icefile.ErrRefused) {
+				return nil, permanent(header.GetTable(), fmt.Errorf("task %d, attempt %s: %w", m.Header.GetTask(), m.Header.GetAttemptId(), err))
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := st.flush(ctx); err != nil {
+		return nil, err
+	}
+	return st.response()
+}
+
+func newStaging(h Host, header *sinkv1.StageHeader) (*staging, error) {
+	p, err := readPlan(header.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	if header.GetJobId() == "" {
+		return nil, errors.New("Stage without a job id")
+	}
+	st := &staging{host: h, plan: p, job: header.GetJobId(), nonce: nonce()}
+	l := icefile.Layout{Version: int(p.GetFormatVersion()), Schema: p.schema, Spec: p.partition, Partition: p.GetPartition(), Metrics: p.GetFiles().GetMetrics()}
+	if l.Version == 1 {
+		st.snap = snapshotOfJob(p.GetTableUuid(), st.job)
+		l.SnapshotID = st.snap
+	}
+	st.w, err = icefile.NewWriter(l)
+	return st, err
+}
+
+// nonce makes object names differ between processes and calls: a name is created once, and never again.
+func nonce() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it cannot fail; see crypto/rand
+	return hex.EncodeToString(b[:])
+}
+
+// snapshotOfJob is the snapshot id of a job in a table of format version 1, whose manifest entries hold the id before the commit knows it. It is the same
+// however often the job is staged.
+func snapshotOfJob(tableUUID, job string) int64 {
+	sum := sha256.Sum256([]byte("signet-snapshot\x00" + tableUUID + "\x00" + job))
+	return int64(binary.BigEndian.Uint64(sum[:])>>1) | 1 // positive
+}
+
+// check compares the ids of a task manifest before any of its files is looked at.
+func (st *staging) check(h *planv1.ManifestHeader) error {
+	p := st.plan
+	if h.GetJobId() != st.job || h.GetTableUuid() != p.GetTableUuid() || h.GetSchemaId() != p.GetSchemaId() || h.GetSpecId() != p.GetSpecId() {
+		return fmt.Errorf("task %d, attempt %s: the task manifest is of job %s, table %s, schema %d, spec %d; wanted %s, %s, %d, %d", h.GetTask(), h.GetAttemptId(),
+			h.GetJobId(), h.GetTableUuid(), h.GetSchemaId(), h.GetSpecId(), st.job, p.GetTableUuid(), p.GetSchemaId(), p.GetSpecId())
+	}
+	return nil
+}
+
+func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
+	if err := st.w.Add(f); err != nil {
+		return err
+	}
+	if int64(st.w.Size()) < st.plan.ManifestSize {
+		return nil
+	}
+	return st.flush(ctx)
+}
+
+// flush ends the current Iceberg manifest and creates it.
+func (st *staging) flush(ctx context.Context) error {
+	if st.w.Files() == 0 {
+		return nil
+	}
+	packed, err := st.w.Finish()
+	if err != nil {
+		return err
+	}
+	p := st.plan
+	r := ref{
+		TableUUID: p.GetTableUuid(), JobID: st.job, Version: int(p.GetFormatVersion()), SchemaID: p.GetSchemaId(), SpecID: p.GetSpecId(),
+		Path:   metadataPath(p.Location, "%s-%s-m%d.avro", st.job, st.nonce, len(st.refs)),
+		Length: int64(len(packed.Data)), Files: packed.Files, Rows: packed.Rows, Bytes: packed.Bytes, SnapshotID: st.snap, Partitions: packed.Partitions,
+	}
+	if err := hit("iceberg.stage.before-put"); err != nil {
+		return err
+	}
+	if _, err := st.host.PutIfAbsent(ctx, r.Path, packed.Data); err != nil {
+		return fmt.Errorf("write Iceberg manifest %s: %w", r.Path, err)
+	}
+	st.refs = append(st.refs, r)
+	return hit("iceberg.stage.after-put")
+}
+
+func (st *staging) response() (*sinkv1.StageResponse, error) {
+	resp := &sinkv1.StageResponse{Totals: &sinkv1.Totals{}}
+	for i, r := range st.refs {
+		if i == 0 {
+			r.First, r.Nulls, r.Tuples = true, st.w.MayHaveNulls(), st.w.Tuples()
+			r.ManyMore = r.Tuples == nil
+		}
+		out, err := r.encode()
+		if err != nil {
+			return nil, err
+		}
+		resp.Refs = append(resp.Refs, out)
+		resp.Totals.Files += r.Files
+		resp.Totals.Rows += r.Rows
+		resp.Totals.Bytes += r.Bytes
+	}
+	return resp, nil
+}

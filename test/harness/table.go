@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	iceberg "github.com/apache/iceberg-go"
+	icebergio "github.com/apache/iceberg-go/io"
+	"github.com/apache/iceberg-go/table"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // the catalog's database
+)
+
+// Table is a table's state, read past Signet: the catalog's row, the metadata file, the Iceberg manifests, the directory.
+type Table struct {
+	Exists    bool
+	Metadata  table.Metadata
+	Snapshots int
+	Markers   []string // of the property, oldest first
+	Records   int64    // of the current snapshot's files
+	Files     []string // data files of the current snapshot, paths
+	Orphans   []string // files below the location that no metadata refers to
+}
+
+// Table reads the state of lake.<schema>.<name>.
+func (c *Cluster) Table(schema, name string) Table {
+	c.t.Helper()
+	location, ok := c.metadataLocation(schema, name)
+	if !ok {
+		return Table{}
+	}
+	store := icebergio.LocalFS{}
+	md := readMetadata(c.t, store, location)
+	out := Table{Exists: true, Metadata: md, Snapshots: len(md.Snapshots())}
+	known := map[string]bool{clean(location): true}
+	for m := range md.PreviousFiles() {
+		known[clean(m.MetadataFile)] = true
+	}
+	for _, s := range md.Snapshots() {
+		c.addSnapshot(&out, known, store, md, s)
+	}
+	for k, v := range md.Properties() {
+		if strings.HasPrefix(k, "signet.landed.") {
+			out.Markers = append(out.Markers, strings.Split(v, ",")...)
+		}
+	}
+	out.Orphans = unknown(c.t, clean(md.Location()), known)
+	return out
+}
+
+func (c *Cluster) addSnapshot(out *Table, known map[string]bool, store icebergio.IO, md table.Metadata, s table.Snapshot) {
+	known[clean(s.ManifestList)] = true
+	manifests, err := s.Manifests(store)
+	require.NoError(c.t, err)
+	current := md.CurrentSnapshot() != nil && md.CurrentSnapshot().SnapshotID == s.SnapshotID
+	for _, m := range manifests {
+		known[clean(m.FilePath())] = true
+		entries, err := m.FetchEntries(store, true)
+		require.NoError(c.t, err)
+		for _, e := range entries {
+			path := clean(e.DataFile().FilePath())
+			known[path] = true
+			if current && e.DataFile().ContentType() == iceberg.EntryContentData {
+				out.Files, out.Records = append(out.Files, path), out.Records+e.DataFile().Count()
+				st, err := os.Stat(path)
+				require.NoError(c.t, err, "the table refers to a file that is not there")
+				require.Equal(c.t, e.DataFile().FileSizeBytes(), st.Size(), path)
+			}
+		}
+	}
+}
+
+func readMetadata(t require.TestingT, store icebergio.IO, location string) table.Metadata {
+	f, err := store.Open(clean(location))
+	require.NoError(t, err)
+	defer f.Close()
+	b, err := os.ReadFile(clean(location))
+	require.NoError(t, err)
+	md, err := table.ParseMetadataBytes(b)
+	require.NoError(t, err)
+	return md
+}
+
+func (c *Cluster) metadataLocation(schema, name string) (string, bool) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Dir, "catalog.db")+"?mode=ro&_pragma=busy_timeout(10000)")
+	require.NoError(c.t, err)
+	defer db.Close()
+	var location string
+	err = db.QueryRowContext(context.Background(), "SELECT metadata_location FROM iceberg_tables WHERE catalog_name = 'lake' AND table_namespace = ? AND table_name = ?", schema, name).Scan(&location)
+	if err == sql.ErrNoRows {
+		return "", false
+	}
+	require.NoError(c.t, err)
+	return location, true
+}
+
+func clean(uri string) string { return strings.TrimPrefix(uri, "file://") }
+
+// unknown lists the files below a directory that are not in known, without those that writers leave on purpose.
+func unknown(t require.TestingT, dir string, known map[string]bool) []string {
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && !known[path] {
+			out = append(out, path)
+		}
+		return err
+	})
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// DataOrphans are those of the orphans that are data files.
+func (t Table) DataOrphans() []string {
+	return slices.DeleteFunc(slices.Clone(t.Orphans), func(p string) bool { return !strings.HasSuffix(p, ".parquet") })
+}
