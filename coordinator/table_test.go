@@ -148,7 +148,7 @@ func TestTable_ReachesEveryTarget(t *testing.T) {
 		for k := range eventCount {
 			for _, to := range transitions[s][k].to {
 				name := fmt.Sprintf("%s/%s/%s", s, k, to)
-				got := to
+				var got State
 				if f := extra[name]; f != nil {
 					got = f(t)
 				} else {

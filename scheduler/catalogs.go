@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,19 +65,7 @@ func (e *catalogEntry) store(location string) (storage.Store, error) {
 
 // location is where a storage sink's table lies.
 func (e *catalogEntry) location(ident catalog.Ident) string {
-	parts := make([]string, len(ident))
-	for i, p := range ident {
-		parts[i] = escapeSegment(p)
-	}
-	return e.root + "/" + strings.Join(parts, "/")
-}
-
-// escapeSegment makes a name one segment of a path, whatever it holds.
-func escapeSegment(name string) string {
-	if e := url.PathEscape(name); e != "." && e != ".." && e != "" {
-		return e
-	}
-	return "%" + fmt.Sprintf("%x", name)
+	return e.root + "/" + storage.TableDir(ident)
 }
 
 func (s *Server) openSQL(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, error) {

@@ -78,6 +78,9 @@ func Start(ctx context.Context, cfg *config.Config, opts Options) (*Server, erro
 	if err := checkListen(cfg); err != nil {
 		return nil, err
 	}
+	if err := cfg.CheckSecrets(); err != nil {
+		return nil, err
+	}
 	guard, err := newGuard(cfg)
 	if err != nil {
 		return nil, err

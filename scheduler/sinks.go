@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -107,35 +106,7 @@ func brokerConfig(cfg *config.Config, epoch uint64, log *slog.Logger) broker.Con
 
 // newSources says what statements may read: what the configuration allows, and never Signet's own files.
 func newSources(cfg *config.Config) (*sources.Resolver, error) {
-	own := []string{cfg.DataDir}
-	for _, p := range []string{cfg.Path, cfg.TLS.Key, cfg.Executors.Scratch, cfg.Auth.JoinToken.File()} {
-		if p != "" {
-			own = append(own, p)
-		}
-	}
-	for _, t := range cfg.Auth.Tokens {
-		if f := t.Token.File(); f != "" {
-			own = append(own, f)
-		}
-	}
-	for _, c := range cfg.Catalogs {
-		if db, ok := strings.CutPrefix(c.URI, "sqlite://"); ok {
-			own = append(own, db, db+"-wal", db+"-shm", db+"-journal")
-		}
-		for _, secret := range c.Secret {
-			if f := secret.File(); f != "" {
-				own = append(own, f)
-			}
-		}
-	}
-	for _, secrets := range cfg.Plugins.Secrets {
-		for _, secret := range secrets {
-			if f := secret.File(); f != "" {
-				own = append(own, f)
-			}
-		}
-	}
-	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: own, MaxFiles: cfg.Limits.MaxSourceFiles})
+	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: cfg.OwnPaths(), MaxFiles: cfg.Limits.MaxSourceFiles})
 }
 
 // sourceFailure gives a source's error the form that clients see.

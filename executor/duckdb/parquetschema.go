@@ -58,6 +58,38 @@ func (i *Instance) parquetSchemas(ctx context.Context, paths []string) ([]*parqu
 	return out, nil
 }
 
+// fewFiles need no digests.
+const fewFiles = 4
+
+// schemaDigests answers a digest per file, equal for equal schemas, so that thousands of files do not each send all of their columns here.
+func (i *Instance) schemaDigests(ctx context.Context, paths []string) (map[string]string, error) {
+	out := make(map[string]string, len(paths))
+	if len(paths) <= fewFiles {
+		for _, p := range paths {
+			out[p] = p
+		}
+		return out, nil
+	}
+	list, err := patternList(paths)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := i.conn.QueryContext(ctx, `SELECT file_name, concat_ws(' ', count(*), bit_xor(h), sum(h)) FROM (SELECT file_name, hash(column_id, name, type,
+		repetition_type, num_children, converted_type, logical_type, duckdb_type, field_id) AS h FROM parquet_schema(`+list+`)) GROUP BY 1`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var path, digest string
+		if err := rows.Scan(&path, &digest); err != nil {
+			return nil, err
+		}
+		out[path] = digest
+	}
+	return out, rows.Err()
+}
+
 // schemaBuilder turns the depth-first list of elements back into a tree.
 type schemaBuilder struct {
 	path string

@@ -17,7 +17,8 @@ func displayName(f *planv1.PinnedFile) string {
 	return f.GetPath()
 }
 
-// checkPin compares a file with what was planned (S73). A file pinned without size and time (both 0) only has to exist.
+// checkPin compares a file with what was planned (S73). A file pinned without size and time (both 0) only has to exist; one
+// without a time is a table's data file, which never changes but for its size.
 func checkPin(f *planv1.PinnedFile) error {
 	st, err := os.Stat(f.GetPath())
 	switch {
@@ -30,7 +31,7 @@ func checkPin(f *planv1.PinnedFile) error {
 		return userErrorf("name its files, for example with *", "%s is a directory", displayName(f))
 	case f.GetSizeBytes() == 0 && f.GetMtimeNanos() == 0:
 		return nil
-	case st.Size() != f.GetSizeBytes() || st.ModTime().UnixNano() != f.GetMtimeNanos():
+	case st.Size() != f.GetSizeBytes(), f.GetMtimeNanos() != 0 && st.ModTime().UnixNano() != f.GetMtimeNanos():
 		return userErrorf("run the statement again; it will read the files as they are then",
 			"%s has changed since the job was planned (size %d, then %d)", displayName(f), st.Size(), f.GetSizeBytes())
 	}

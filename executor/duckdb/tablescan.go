@@ -107,26 +107,40 @@ func (i *Instance) groupFiles(ctx context.Context, files []*planv1.PinnedFile) (
 	return out, nil
 }
 
+// schemasByPath reads the schema of every file. Files with equal schemas share one.
 func (i *Instance) schemasByPath(ctx context.Context, files []*planv1.PinnedFile) (map[string]*parquetSchema, error) {
 	var paths []string
-	byPath := map[string]*parquetSchema{}
+	seen := map[string]bool{}
 	for _, f := range files {
-		if _, seen := byPath[f.GetPath()]; !seen {
-			byPath[f.GetPath()] = nil
-			paths = append(paths, f.GetPath())
+		if p := f.GetPath(); !seen[p] {
+			seen[p] = true
+			paths = append(paths, p)
 		}
 	}
-	schemas, err := i.parquetSchemas(ctx, paths)
+	digests, err := i.schemaDigests(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	var first []string // one file per digest
+	byDigest := map[string]*parquetSchema{}
+	for _, p := range paths {
+		if _, known := byDigest[digests[p]]; !known {
+			byDigest[digests[p]] = nil
+			first = append(first, p)
+		}
+	}
+	schemas, err := i.parquetSchemas(ctx, first)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range schemas {
-		byPath[s.path] = s
+		byDigest[digests[s.path]] = s
 	}
-	for path, s := range byPath {
-		if s == nil {
-			delete(byPath, path)
+	out := make(map[string]*parquetSchema, len(paths))
+	for _, p := range paths {
+		if s := byDigest[digests[p]]; s != nil {
+			out[p] = s
 		}
 	}
-	return byPath, nil
+	return out, nil
 }

@@ -81,6 +81,10 @@ func (w *localWriter) Place(ctx context.Context, local, name string) (string, in
 	if err := fault.Hit("executor.upload.before-fsync"); err != nil {
 		return "", 0, err
 	}
+	// Directories first: the file's sync then carries them along on file systems with a journal.
+	if err := w.makeDir(false); err != nil {
+		return "", 0, resource(w.dir, err)
+	}
 	want, err := syncFile(local)
 	if err != nil {
 		return "", 0, resource(filepath.Dir(local), err)
@@ -102,11 +106,8 @@ func (w *localWriter) Place(ctx context.Context, local, name string) (string, in
 	return w.prefix + "/" + name, st.Size(), nil
 }
 
-// link makes the directories when it must; a sweep of another attempt may have removed empty parents in between.
+// link makes the directories again when it must: a sweep of another attempt may have removed empty parents in between.
 func (w *localWriter) link(local, target string) error {
-	if err := w.makeDir(false); err != nil {
-		return err
-	}
 	err := linkOrCopy(local, target)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := w.makeDir(true); err != nil {

@@ -50,7 +50,7 @@ func convert(o *planv1.OutputColumn, inputs []*planv1.Column) (conversion, error
 	c.unfit = col + " IS NOT NULL AND TRY(" + cast + ") IS NULL" // TRY_CAST would make NULLs inside nested values
 	if g := inexact(in, f.GetType(), col, cast); g != "" {
 		// DuckDB evaluates a common subexpression once, so the cast is not paid twice.
-		c.expr = "CASE WHEN " + g + " THEN error('inexact') ELSE " + cast + " END"
+		c.expr = "CASE WHEN " + g + " THEN error(" + duckdb.Literal(fmt.Sprintf("column %q: a value cannot be stored exactly as %s", f.GetName(), castType)) + ") ELSE " + cast + " END"
 		c.inexact = inexact(in, f.GetType(), col, try)
 	}
 	return c, nil

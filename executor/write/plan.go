@@ -21,7 +21,7 @@ type key struct {
 	transform.Key
 	name   string
 	source string // the column's path, for messages
-	expr   string // the column over c0, c1, ...
+	expr   string // the column, over tableRows
 	alias  string // of the derived column; empty for void
 }
 
@@ -33,7 +33,7 @@ type plan struct {
 	columns []column
 	leaves  []leaf
 	keys    []key
-	sort    []string // ORDER BY terms over c0, c1, ...
+	sort    []string // ORDER BY terms over tableRows
 	sorted  bool     // the table's sort order applies
 	fixed   []leaf   // leaves whose physical type DuckDB cannot write
 }
@@ -122,10 +122,10 @@ func (p *plan) hasAlias(name string) bool {
 	return false
 }
 
-// source finds a field by id, at the top or inside structs, as an expression over c0, c1, ...
+// source finds a field by id, at the top or inside structs, as an expression over tableRows.
 func (p *plan) source(id int32) (expr string, typ *planv1.Type, path string, err error) {
 	for n, c := range p.columns {
-		if e, t, pa := findField(fmt.Sprintf("c%d", n), c.field, "", id); t != nil {
+		if e, t, pa := findField(rowColumn(n), c.field, "", id); t != nil {
 			return e, t, pa, nil
 		}
 	}
@@ -171,7 +171,7 @@ func (p *plan) addSort(forPartitions bool) error {
 	if !p.sorted {
 		return nil
 	}
-	terms, err := p.sortTerms(func(n int) string { return fmt.Sprintf("c%d", n) })
+	terms, err := p.sortTerms(rowColumn)
 	p.sort = terms
 	return err
 }

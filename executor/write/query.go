@@ -25,13 +25,16 @@ func (p *plan) inputRows() string {
 	return "(\n" + p.task.GetSql() + "\n) AS q(" + strings.Join(names, ", ") + ")"
 }
 
-// tableRows is the rows as the table has them, in columns c0, c1, ...
+// rowColumn is a column of tableRows. It is qualified: the table may have a column called c0, and ORDER BY looks at output names first.
+func rowColumn(n int) string { return fmt.Sprintf("__t.c%d", n) }
+
+// tableRows is the rows as the table has them.
 func (p *plan) tableRows() string {
 	parts := make([]string, len(p.columns))
 	for n, c := range p.columns {
 		parts[n] = fmt.Sprintf("%s AS c%d", c.expr, n)
 	}
-	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + p.inputRows() + ") AS t"
+	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + p.inputRows() + ") AS __t"
 }
 
 // copySQL writes everything in one pass. Rows that meet in one file come in order only if that file is the single output (DuckDB 1.5.6 interleaves the row
@@ -39,7 +42,7 @@ func (p *plan) tableRows() string {
 func (p *plan) copySQL(dir string) string {
 	var cols, keys []string
 	for n, c := range p.columns {
-		cols = append(cols, fmt.Sprintf("c%d AS %s", n, duckdb.Ident(c.alias)))
+		cols = append(cols, rowColumn(n)+" AS "+duckdb.Ident(c.alias))
 	}
 	for _, k := range p.keys {
 		if !k.Void {

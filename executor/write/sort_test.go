@@ -71,6 +71,13 @@ func TestRun_SortOrderWithinPartitions(t *testing.T) {
 	}
 }
 
+// Output names must not capture the sort.
+func TestRun_SortOrderWithTrickyNames(t *testing.T) {
+	tb := newTable(t, field(1, "c1", "long"), field(2, "c0", "long"), field(3, "__t", "long")).sortBy(1, identity, 0, false, false)
+	files := tb.mustRun(t, "SELECT (hash(i) % 1000)::BIGINT, (hash(i + 1) % 1000)::BIGINT, i FROM range(10000) t(i)")
+	require.Equal(t, "0", unsorted(t, files[0], "c1, 'ASC NULLS LAST'"))
+}
+
 func TestRun_UnsortedClaimsNothing(t *testing.T) {
 	tb := sortable(t).partitionBy("p", 3, identity, 0)
 	for _, f := range tb.mustRun(t, shuffled) {

@@ -69,7 +69,7 @@ type Broker struct {
 	raw   *byteCache // metadata.json by catalog and location
 	lists *listCache // parsed manifest lists by URI
 
-	ctx  context.Context //nolint:containedctx // the broker's life: resolving goes on without the call that began it
+	ctx  context.Context // the broker's life: resolving goes on without the call that began it
 	stop context.CancelFunc
 	runs sync.WaitGroup
 

@@ -46,7 +46,7 @@ func (s *catalogService) CreateTable(ctx context.Context, r *hostv1.CreateTableR
 	l.mu.Unlock()
 	raw, err := l.rawMetadata(ctx, t)
 	if err != nil { // it exists; the caller can load it
-		return &hostv1.CreateTableResponse{Location: t.MetadataLocation}, nil //nolint:nilerror // see above
+		return &hostv1.CreateTableResponse{Location: t.MetadataLocation}, nil //nolint:nilerr // see above
 	}
 	return &hostv1.CreateTableResponse{Location: t.MetadataLocation, Metadata: raw}, nil
 }

@@ -273,7 +273,7 @@ func (g *gate) crash(epoch uint64) *coordinator.Attempt {
 
 // sink is a small Iceberg sink: one manifest, one list, one commit, by the rules.
 type sink struct {
-	ctx     context.Context //nolint:containedctx // carries the lease
+	ctx     context.Context // carries the lease
 	catalog hostv1.CatalogClient
 	storage hostv1.StorageClient
 	markers []string

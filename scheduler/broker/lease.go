@@ -71,7 +71,7 @@ type Lease struct {
 	token string
 	hash  leaseHash
 
-	ctx  context.Context //nolint:containedctx // ends with the lease, and with it every stream that it let in
+	ctx  context.Context // ends with the lease, and with it every stream that it let in
 	stop context.CancelFunc
 	puts sync.WaitGroup
 
@@ -231,8 +231,15 @@ func (l *Lease) openStore() (storage.Store, error) {
 	if l.last != nil {
 		location = l.last.Location
 	}
-	if location == "" {
-		return nil, refuse(kindPermanent, "load the table first: its location is not known yet")
+	if location == "" { // staging need not load the table: its write spec says all that it needs
+		t, err := l.spec.Catalog.Load(l.ctx, l.spec.Ident)
+		if err != nil {
+			return nil, err
+		}
+		if l.spec.TableUUID != "" && !sameUUID(t.UUID, l.spec.TableUUID) {
+			return nil, refuse(kindPermanent, "table %s was replaced by another of the same name", l.spec.Ident)
+		}
+		location = t.Location
 	}
 	s, err := l.spec.Catalog.Store(location)
 	if err != nil {

@@ -14,8 +14,6 @@ const (
 	SummaryMarkers = "signet.markers"
 	// maxMarkers is how many markers the table property keeps besides those that must stay.
 	maxMarkers = 256
-	// markerPropertyPrefix starts the marker properties of all clusters.
-	markerPropertyPrefix = "signet.landed."
 )
 
 // validMarker: a marker must not be able to look like two.

@@ -116,7 +116,7 @@ func TestResolve_DeadOnceTheSequenceNumberIsPassed(t *testing.T) {
 	require.Error(t, b.cat.Release(t.Context()))
 	require.Zero(t, b.counts()[j.spec.Markers[0]])
 
-	j.gate.step(coordinator.Cancel{}) //nolint:errcheck // Committing takes it
+	require.NoError(t, j.gate.Step(coordinator.Cancel{}))
 	require.Equal(t, coordinator.Aborted, j.gate.state())
 }
 

@@ -31,6 +31,8 @@ type job struct {
 	mode   sinkv1.WriteMode
 	refs   []*sinkv1.StagedRef
 	totals *sinkv1.Totals
+
+	lastPath string // of the file written last
 }
 
 func newJob(t testing.TB, h *testHost, c sinkv1.SinkClient) *job {
