@@ -60,10 +60,16 @@ func (s *Server) runWrite(w *writeState, restored []*executorv1.AttemptRef) erro
 		return s.endWrite(w, err)
 	}
 	w.lease = lease
-	defer lease.Close()
+	defer func() {
+		lease.Close()
+		w.keepCreated(lease)
+		s.spawn(func() { s.sweepMetadata(w) })
+	}()
 	l := s.newLoop(j, w, w.tasks)
+	begun := time.Now()
 	if w.machine.State() == coordinator.Planned {
 		err = l.begin()
+		j.timed("journal-plan", begun)
 	} else {
 		err = l.resume(restored)
 	}
@@ -73,9 +79,11 @@ func (s *Server) runWrite(w *writeState, restored []*executorv1.AttemptRef) erro
 	if !w.isSession() {
 		go w.stage().begin() // the sink loads the table while tasks run
 	}
+	start := time.Now()
 	if err := l.run(); err != nil {
 		return s.endWrite(w, err)
 	}
+	j.timed("tasks", start)
 	if err := l.g.TakeRoot(); err != nil {
 		return s.endWrite(w, err)
 	}

@@ -109,7 +109,7 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.rec = r
+	w.rec, w.resumed = r, true
 	if machine.State().Final() {
 		close(w.settled)
 	}

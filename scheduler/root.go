@@ -105,7 +105,8 @@ func (s *Server) commitOnce(w *writeState) error {
 	if err != nil {
 		return err
 	}
-	spec, err := w.commitLease(ctx, w.lease.Created())
+	w.keepCreated(w.lease)
+	spec, err := w.commitLease(ctx, w.adopted())
 	if err != nil {
 		return err
 	}
@@ -114,11 +115,17 @@ func (s *Server) commitOnce(w *writeState) error {
 	if err != nil {
 		return err
 	}
-	defer lease.Close()
+	defer func() {
+		lease.Close()
+		w.keepCreated(lease)
+	}()
 	if err := fault.Hit("scheduler.root.before-commit"); err != nil {
 		return err
 	}
 	start = time.Now()
+	w.mu.Lock()
+	w.commitStart = start
+	w.mu.Unlock()
 	res, err := p.Client().Commit(ctx, &sinkv1.CommitRequest{
 		Lease: lease.Token(), Table: w.target.ref(), Mode: w.mode, Spec: w.spec, MarkerProperty: s.markerProperty(),
 		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number
@@ -127,15 +134,9 @@ func (s *Server) commitOnce(w *writeState) error {
 			Properties: map[string]string{},
 		}},
 	})
-	j.timed("commit", start)
 	if err != nil {
 		w.stage().reset() // the process that staged may be gone, and with it what it remembered
 		return err
-	}
-	if t := res.Timings; t != nil {
-		j.mu.Lock()
-		j.timings["sink-load"], j.timings["sink-build"], j.timings["sink-commit"] = t.LoadMicros, t.BuildMicros, t.CommitMicros
-		j.mu.Unlock()
 	}
 	return s.judge(w, res)
 }

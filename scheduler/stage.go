@@ -44,6 +44,9 @@ func (st *stager) open(ctx context.Context) error {
 	if st.stream != nil || st.broken != nil {
 		return st.broken
 	}
+	st.w.mu.Lock()
+	st.w.stagings++
+	st.w.mu.Unlock()
 	p, err := st.w.s.plugin(ctx, st.w.target)
 	if err == nil {
 		st.stream, err = p.Client().Stage(ctx)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -43,6 +44,11 @@ type writeState struct {
 
 	rec      *journal.Write
 	restored []*executorv1.AttemptRef // attempts of an earlier incarnation
+	resumed  bool                     // an earlier incarnation began it
+	created  map[string]bool          // metadata files that the sink has made
+	stagings int
+
+	commitStart time.Time // of the newest commit call
 }
 
 func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, tasks []*planv1.Task, m *coordinator.Machine) (*writeState, error) {
@@ -350,6 +356,12 @@ func (w *writeState) settle(ev coordinator.Event) error {
 	}
 	switch {
 	case ended != nil:
+		w.mu.Lock()
+		start := w.commitStart
+		w.mu.Unlock()
+		if !start.IsZero() {
+			w.job.timed("commit", start)
+		}
 		w.s.show(w.job, *ended)
 	case eff.State == coordinator.Resolving:
 		w.job.setPhase(schedulerv1.JobState_JOB_STATE_RUNNING, "resolving", "a commit request was sent and has no definite answer; it is sent again until it lands or can never land")

@@ -266,6 +266,19 @@ func TestFiles_Broken(t *testing.T) { // X8
 	}
 }
 
+func TestPlanError_UsersNames(t *testing.T) { // X5: names come back as they were typed
+	dir := t.TempDir()
+	mustWriteFile(t, dir+"/bad [1].parquet", "PAR1 and then nothing of use PAR1")
+	f := pin(t, dir+"/bad [1].parquet")
+	f.Name = "in/bad [1].parquet"
+	src := files("signet_source_1", "read_parquet", []*planv1.PinnedFile{f})
+	inst := locked(t, src)
+	pe := inst.PlanError(inst.BindSources(context.Background(), []*planv1.Source{src}))
+	require.Contains(t, pe.Message, "'in/bad [1].parquet'")
+	require.NotContains(t, pe.Message, dir)
+	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_USER, pe.Class)
+}
+
 func TestFiles_OptionsArePassedOn(t *testing.T) { // X7: columns, sample_size
 	dir := t.TempDir()
 	mustWriteFile(t, dir+"/a.csv", "x;y\n1;2\n")

@@ -20,7 +20,7 @@ func (i *Instance) CheckFiles(ctx context.Context, src *planv1.Source) error {
 	if fs == nil || len(fs.GetFiles()) == 0 {
 		return nil
 	}
-	if err := (&boundSource{src}).checkPins(); err != nil {
+	if err := i.meet(src).checkPins(); err != nil {
 		return err
 	}
 	r, err := newReader(fs)

@@ -70,7 +70,7 @@ func FilesOf(sources []*planv1.Source) []string {
 // names and types, whatever the share of files in this source is.
 func (i *Instance) BindSources(ctx context.Context, sources []*planv1.Source) error {
 	for _, src := range sources {
-		b := &boundSource{src}
+		b := i.meet(src)
 		if err := b.checkPins(); err != nil {
 			return err
 		}
@@ -81,9 +81,20 @@ func (i *Instance) BindSources(ctx context.Context, sources []*planv1.Source) er
 		if _, err := i.conn.ExecContext(ctx, "CREATE TEMP VIEW "+Ident(src.GetView())+" AS "+query); err != nil {
 			return i.inSource(b, err)
 		}
-		i.sources = append(i.sources, b)
 	}
 	return nil
+}
+
+// meet remembers a source, for CheckPins and for the names in messages.
+func (i *Instance) meet(src *planv1.Source) *boundSource {
+	for _, b := range i.sources {
+		if b.src == src {
+			return b
+		}
+	}
+	b := &boundSource{src}
+	i.sources = append(i.sources, b)
+	return b
 }
 
 func (i *Instance) sourceQuery(ctx context.Context, src *planv1.Source) (string, error) {
@@ -118,15 +129,30 @@ func (i *Instance) inSource(b *boundSource, err error) error {
 	return fmt.Errorf("source %s: %w", b.display(), err)
 }
 
-// PlanError is the package's PlanError with the user's names in place of view names.
+// PlanError is the package's PlanError with the user's names of tables and files in place of views and absolute paths.
 func (i *Instance) PlanError(err error) *planv1.Error {
 	out := PlanError(err)
 	if out == nil {
 		return nil
 	}
 	for _, s := range i.sources {
-		out.Message = strings.ReplaceAll(out.Message, s.src.GetView(), s.display())
-		out.Hint = strings.ReplaceAll(out.Hint, s.src.GetView(), s.display())
+		names := s.userNames(out.GetMessage() + out.GetHint())
+		out.Message, out.Hint = names.Replace(out.GetMessage()), names.Replace(out.GetHint())
 	}
 	return out
+}
+
+// userNames replaces what occurs in text.
+func (b *boundSource) userNames(text string) *strings.Replacer {
+	pairs := []string{b.src.GetView(), b.display()}
+	for _, f := range b.files() {
+		if !strings.Contains(text, f.GetPath()) && !strings.ContainsAny(f.GetPath(), "*?[") {
+			continue
+		}
+		if pattern, err := globEscape(f.GetPath()); err == nil && pattern != f.GetPath() {
+			pairs = append(pairs, pattern, displayName(f))
+		}
+		pairs = append(pairs, f.GetPath(), displayName(f))
+	}
+	return strings.NewReplacer(pairs...)
 }

@@ -156,29 +156,36 @@ func join(parent, name string) string {
 	return parent + "." + name
 }
 
-// addSort decides the order of the one pass. Where many partitions are expected their keys come first, so that each one's rows meet in few files; the table's
-// sort order within partitions is made afterwards, file by file.
+// addSort decides the order of the one pass. Where many partitions are expected their keys come first, so that each one's rows meet in few files, and the table's sort order
+// follows, so that most files come out sorted; where few are expected, sorting each file afterwards costs less.
 func (p *plan) addSort(forPartitions bool) error {
 	p.sorted = p.spec.GetSortOrderId() != 0 && len(p.spec.GetSort()) > 0
 	if p.partitioned() {
+		if !forPartitions {
+			return nil
+		}
 		for _, k := range p.keys {
-			if forPartitions && !k.Void {
+			if !k.Void {
 				p.sort = append(p.sort, k.SQL)
 			}
 		}
-		return nil
 	}
 	if !p.sorted {
 		return nil
 	}
 	terms, err := p.sortTerms(rowColumn)
-	p.sort = terms
+	for _, t := range terms {
+		p.sort = append(p.sort, t.expr+" "+t.order)
+	}
 	return err
 }
 
+// sortTerm is one field of the table's sort order.
+type sortTerm struct{ expr, order string }
+
 // sortTerms are the table's sort order over columns that name spells.
-func (p *plan) sortTerms(name func(int) string) ([]string, error) {
-	var terms []string
+func (p *plan) sortTerms(name func(int) string) ([]sortTerm, error) {
+	var terms []sortTerm
 	for _, s := range p.spec.GetSort() {
 		if s.GetTransform() == planv1.TransformKind_TRANSFORM_KIND_VOID {
 			continue
@@ -187,14 +194,14 @@ func (p *plan) sortTerms(name func(int) string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		dir, nulls := " ASC", " NULLS LAST"
+		dir, nulls := "ASC", " NULLS LAST"
 		if s.GetDescending() {
-			dir = " DESC"
+			dir = "DESC"
 		}
 		if s.GetNullsFirst() {
 			nulls = " NULLS FIRST"
 		}
-		terms = append(terms, expr+dir+nulls)
+		terms = append(terms, sortTerm{expr, dir + nulls})
 	}
 	return terms, nil
 }

@@ -11,9 +11,13 @@ import (
 
 // reshape gives files the order and the size that the one pass could not give them: rows sorted within partitioned files, and outsize files cut.
 func (p *plan) reshape(ctx context.Context, inst *duckdb.Instance, dir string, files []*written) ([]*written, error) {
+	unsorted, err := p.unsorted(ctx, inst, files)
+	if err != nil {
+		return nil, err
+	}
 	var out []*written
 	for n, f := range files {
-		if p.sorted && p.partitioned() {
+		if unsorted[f.path] {
 			sorted, err := p.sortFile(ctx, inst, f, fmt.Sprintf("%s/s%d.parquet", dir, n))
 			if err != nil {
 				return nil, err
@@ -31,18 +35,62 @@ func (p *plan) reshape(ctx context.Context, inst *duckdb.Instance, dir string, f
 
 func (p *plan) fileColumns() string {
 	names := make([]string, len(p.columns))
-	for n, c := range p.columns {
-		names[n] = duckdb.Ident(c.alias)
+	for n := range p.columns {
+		names[n] = p.fileColumn(n)
 	}
 	return strings.Join(names, ", ")
 }
 
+// unsorted are the files whose rows are not in the table's order. DuckDB's partitioned output keeps an order but for a few seams.
+func (p *plan) unsorted(ctx context.Context, inst *duckdb.Instance, files []*written) (map[string]bool, error) {
+	out := map[string]bool{}
+	if !p.sorted || !p.partitioned() || len(files) == 0 {
+		return out, nil
+	}
+	terms, err := p.sortTerms(p.fileColumn)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.sort) == 0 || p.hasAlias("file_row_number") || p.hasAlias("__signet_file") {
+		for _, f := range files {
+			out[f.path] = true
+		}
+		return out, nil
+	}
+	keys := make([]string, len(terms))
+	for n, t := range terms {
+		keys[n] = t.expr + ", " + duckdb.Literal(t.order)
+	}
+	q := "SELECT DISTINCT __signet_file FROM (SELECT __signet_file, k, lag(k) OVER (PARTITION BY __signet_file ORDER BY file_row_number) AS prev FROM (" +
+		"SELECT __signet_file, file_row_number, create_sort_key(" + strings.Join(keys, ", ") + ") AS k FROM " +
+		readFiles(files, ", filename='__signet_file', file_row_number=true") + ")) WHERE prev > k"
+	rows, err := inst.Conn().QueryContext(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("check the sort order: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var path string
+		if err := rows.Scan(&path); err != nil {
+			return nil, fmt.Errorf("check the sort order: %w", err)
+		}
+		out[path] = true
+	}
+	return out, rows.Err()
+}
+
+func (p *plan) fileColumn(n int) string { return duckdb.Ident(p.columns[n].alias) }
+
 func (p *plan) sortFile(ctx context.Context, inst *duckdb.Instance, f *written, target string) (*written, error) {
-	terms, err := p.sortTerms(func(n int) string { return duckdb.Ident(p.columns[n].alias) })
+	terms, err := p.sortTerms(p.fileColumn)
 	if err != nil || len(terms) == 0 {
 		return f, err
 	}
-	return p.recopy(ctx, inst, f, "SELECT "+p.fileColumns()+" FROM "+readFiles([]*written{f}, "")+" ORDER BY "+strings.Join(terms, ", "), target)
+	order := make([]string, len(terms))
+	for n, t := range terms {
+		order[n] = t.expr + " " + t.order
+	}
+	return p.recopy(ctx, inst, f, "SELECT "+p.fileColumns()+" FROM "+readFiles([]*written{f}, "")+" ORDER BY "+strings.Join(order, ", "), target)
 }
 
 // recopy replaces a file by the result of a query over it.

@@ -22,6 +22,7 @@ type cluster interface {
 // journalWait covers the moment in which a killed scheduler still holds its journal.
 const journalWait = 10 * time.Second
 
-func startScheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) (cluster, error) {
-	return scheduler.Start(ctx, cfg, scheduler.Options{Version: Version, Logger: log, JournalWait: journalWait})
+// startScheduler starts one. grace is how long executors of an earlier incarnation may take to come back; 0: the scheduler's default.
+func startScheduler(ctx context.Context, cfg *config.Config, log *slog.Logger, grace time.Duration) (cluster, error) {
+	return scheduler.Start(ctx, cfg, scheduler.Options{Version: Version, Logger: log, JournalWait: journalWait, ReconnectGrace: grace})
 }

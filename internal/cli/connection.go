@@ -41,8 +41,9 @@ func (a *app) connectionFlags(cmd *cobra.Command) {
 // session is a connection and what has to be stopped after it.
 type session struct {
 	*client.Client
-	broken <-chan error // an embedded cluster that cannot go on; nil for a remote one
-	close  func(ctx context.Context) error
+	embedded bool
+	broken   <-chan error // an embedded cluster that cannot go on; nil for a remote one
+	close    func(ctx context.Context) error
 }
 
 // connect dials the scheduler, or starts a cluster with or without executors.

@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/signet-io/signet/client"
 	"github.com/signet-io/signet/scheduler/config"
@@ -17,6 +20,9 @@ import (
 
 // embeddedPrincipal owns the jobs of embedded clusters. It is one for all, so that each command sees the jobs of the last.
 const embeddedPrincipal = "local"
+
+// embeddedGrace is short: the executors of an earlier command died with it.
+const embeddedGrace = 100 * time.Millisecond
 
 // maxLog is the size at which the embedded cluster's log is put aside.
 const maxLog = 16 << 20
@@ -44,7 +50,7 @@ func (a *app) embed(ctx context.Context, executors bool) (*session, error) {
 	if err := e.start(ctx, cfg, executors); err != nil {
 		return nil, errors.Join(startError(ctx, err, cfg.DataDir), e.stop(expired()))
 	}
-	s := &session{Client: e.client, close: e.stop}
+	s := &session{Client: e.client, embedded: true, close: e.stop}
 	if e.executors != nil {
 		s.broken = e.executors.Failed()
 	}
@@ -84,7 +90,7 @@ func (e *embedded) start(ctx context.Context, cfg *config.Config, executors bool
 		return err
 	}
 	log := newLogger(e.log, cfg.Log)
-	if e.scheduler, err = startScheduler(ctx, cfg, log); err != nil {
+	if e.scheduler, err = startScheduler(ctx, cfg, log, embeddedGrace); err != nil {
 		e.scheduler = nil // not a nil of the concrete type
 		return err
 	}
@@ -148,6 +154,29 @@ func startExecutors(cfg *config.Config, s cluster, join, run string, log *slog.L
 		return nil, withHint(ExitUnreachable, err, "install signet-executor beside signet, or name it in SIGNET_EXECUTORS_BINARY")
 	}
 	return l, err
+}
+
+// finishEarlier waits for the jobs that a killed command left open: they were accepted, and only an embedded cluster can finish them.
+func (a *app) finishEarlier(ctx context.Context, s *session) error {
+	jobs, err := s.Jobs(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, j := range slices.Backward(jobs) { // oldest first
+		if client.Terminal(j.GetState()) {
+			continue
+		}
+		fmt.Fprintf(a.streams.Err, "finishing job %s of an earlier command: %s\n", j.GetJobId(), shorten(j.GetStatement(), "table"))
+		end, err := s.Wait(ctx, j.GetJobId(), nil)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.streams.Err, "job %s: %s\n", j.GetJobId(), strings.ToLower(client.StateName(end.GetState())))
+	}
+	return nil
 }
 
 // stop ends everything that start got to, in the order in which it is missed least.

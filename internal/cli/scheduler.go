@@ -42,7 +42,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	log := newLogger(a.streams.Err, cfg.Log)
-	s, err := startScheduler(ctx, cfg, log)
+	s, err := startScheduler(ctx, cfg, log, 0)
 	if err != nil {
 		return &exitError{code: ExitUnreachable, err: err}
 	}

@@ -66,13 +66,19 @@ func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error)
 	}
 	starting, stopWatching := a.untilInterrupted(ctx)
 	s, err := a.connect(starting, true)
-	interrupted := stopWatching()
 	if err != nil {
+		stopWatching()
 		return err
 	}
 	defer func() { a.end(s, err) }()
-	if interrupted {
-		return errInterrupted
+	if s.embedded {
+		err = a.finishEarlier(starting, s)
+	}
+	if interrupted := stopWatching(); interrupted && err == nil {
+		err = errInterrupted
+	}
+	if err != nil {
+		return err
 	}
 	for i, st := range statements {
 		r := &run{app: a, session: s, flags: f, statement: st, base: base, key: f.key}

@@ -4,6 +4,8 @@
 // name=term, in the term language of FreeBSD's fail(9) as containerd uses it, reduced to what the tests need:
 //
 //	scheduler.seal.after-journal=kill          SIGKILL to this very process
+//	scheduler.seal.after-journal=kill(/path)   the same, once: only a process that is older than the file dies, so that its
+//	                                           successor under the same list lives; the file's size is the number of hits that pass before
 //	executor.upload.before-fsync=2*off->kill   the third hit kills
 //	catalog.commit.after-send=1*error(lost)    the first hit fails, later ones pass
 //	executor.task.before-report=pause(/path)   waits until the file exists
@@ -36,9 +38,14 @@ type term struct {
 }
 
 type point struct {
-	mu    sync.Mutex
-	terms []term
+	mu     sync.Mutex
+	terms  []term
+	armed  time.Time // of the file that a kill(file) counts for
+	passed int64     // hits since then
 }
+
+// started tells a process that is to be killed from its successor.
+var started = time.Now()
 
 var (
 	once   sync.Once
@@ -147,8 +154,9 @@ func (p *point) take() term {
 func (p *point) hit(name string) error {
 	switch t := p.take(); t.action {
 	case "kill":
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // cannot fail for the own pid
-		select {}
+		if t.arg == "" || p.due(t.arg) {
+			die()
+		}
 	case "error":
 		return fmt.Errorf("%w at %s: %s", ErrInjected, name, t.arg)
 	case "pause":
@@ -166,4 +174,25 @@ func (p *point) hit(name string) error {
 		time.Sleep(d)
 	}
 	return nil
+}
+
+// due tells whether a kill(file) applies to this hit. Only the file's attributes are looked at: a confined plugin may see no more.
+func (p *point) due(file string) bool {
+	info, err := os.Stat(file)
+	if err != nil || !info.ModTime().After(started) {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.armed.Equal(info.ModTime()) {
+		p.armed, p.passed = info.ModTime(), 0
+	}
+	p.passed++
+	return p.passed > info.Size()
+}
+
+// die ends the process without any clean-up.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // cannot fail for the own pid
+	syscall.Exit(128 + int(syscall.SIGKILL))       // the first process of a PID namespace takes no signal from within
 }

@@ -153,7 +153,7 @@ func (s *stream) RecvMsg(m any) error {
 		return nil
 	}
 	s.leave()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 		if s.one {
 			return io.EOF
@@ -167,7 +167,7 @@ func (s *stream) RecvMsg(m any) error {
 
 func (s *stream) SendMsg(m any) error {
 	err := s.ClientStream.SendMsg(m)
-	if err == nil || err == io.EOF { // the reason comes from RecvMsg
+	if err == nil || errors.Is(err, io.EOF) { // the reason comes from RecvMsg
 		return err
 	}
 	s.leave()
@@ -239,13 +239,13 @@ func (f *facade) check() {
 
 func (f *facade) failed(name string, kind, cause error) *Error {
 	e := &Error{Kind: kind, Plugin: f.cfg.Name, Path: f.cfg.Path, Call: name, Cause: cause}
-	switch kind {
-	case ErrCrashed:
+	switch {
+	case errors.Is(kind, ErrCrashed):
 		e.Detail, e.Stderr = f.process.exit(), f.process.logs.lastLines()
 		e.Hint = "it is started again; if this repeats, report it to the plugin's author with these lines"
-	case ErrHung:
+	case errors.Is(kind, ErrHung):
 		e.Hint = "the call was given up; if the plugin answers nothing at all it is killed and started again"
-	case ErrTooLarge:
+	case errors.Is(kind, ErrTooLarge):
 		e.Hint = "large things must be streamed in chunks of at most 1 MiB; report it to the plugin's author"
 	}
 	return e

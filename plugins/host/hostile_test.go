@@ -158,7 +158,7 @@ func (hostile) PrepareWrite(ctx context.Context, r *sinkv1.PrepareWriteRequest) 
 }
 
 func (hostile) Stage(ctx context.Context, h *sinkv1.StageHeader, m *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
-	if _, err := m.Next(); err != io.EOF {
+	if _, err := m.Next(); !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	_, err := vice(ctx, h.GetTable())

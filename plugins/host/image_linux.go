@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +14,11 @@ const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_
 // sealedCopy returns neither image nor error where the system has no executable memory files; nothing has been read then.
 func sealedCopy(from io.Reader, name string) (*image, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_EXEC)
-	if err == unix.EINVAL { // a kernel before 6.3 does not know MFD_EXEC
+	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3 does not know MFD_EXEC
 		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	}
 	if err != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // the caller copies into a file instead
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if _, err := io.Copy(f, from); err != nil {

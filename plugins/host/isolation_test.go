@@ -168,7 +168,7 @@ func TestIsolation_MemoryByLevel(t *testing.T) {
 // openDir is a directory that another user can use.
 func openDir(t *testing.T, as *syscall.Credential) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "plug")
+	dir, err := os.MkdirTemp("/tmp", "plug") //nolint:usetesting // no other user may enter t.TempDir
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	if as != nil {

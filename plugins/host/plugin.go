@@ -191,7 +191,7 @@ func (p *Plugin) checkDescription() error {
 
 // startError says why the start failed, after the process has ended.
 func (p *Plugin) startError(ctx context.Context, err error) error {
-	if own := new(Error); errors.As(err, &own) && own.Kind != ErrCrashed && own.Kind != ErrHung {
+	if own := new(Error); errors.As(err, &own) && !errors.Is(own.Kind, ErrCrashed) && !errors.Is(own.Kind, ErrHung) {
 		return err
 	}
 	e := &Error{Kind: ErrHandshake, Plugin: p.cfg.Name, Path: p.cfg.Path, Stderr: p.process.logs.lastLines()}

@@ -76,7 +76,7 @@ func (r *runDir) remove() error {
 func removeSockets(run string) error {
 	target, err := os.Readlink(filepath.Join(run, sockLink))
 	if err != nil {
-		return nil // they are below
+		return nil //nolint:nilerr // no link: they are below
 	}
 	if !strings.HasPrefix(filepath.Base(target), sockPrefix) {
 		return fmt.Errorf("%s points at %s, which is not ours", filepath.Join(run, sockLink), target)

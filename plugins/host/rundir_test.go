@@ -45,7 +45,7 @@ func TestRunDir_SweepTakesOnlyWhatIsDead(t *testing.T) {
 }
 
 func TestRunDir_ShortPathKeepsSocketsInside(t *testing.T) {
-	dir, err := os.MkdirTemp("", "r")
+	dir, err := os.MkdirTemp("", "r") //nolint:usetesting // t.TempDir is too long for a socket
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	r, err := newRunDir(dir)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -44,7 +45,7 @@ func (s *logSink) drain(r io.Reader, stream string) {
 	for {
 		line, err := lines.ReadSlice('\n')
 		s.line(string(line), stream)
-		for err == bufio.ErrBufferFull {
+		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = lines.ReadSlice('\n')
 		}
 		if err != nil {

@@ -68,9 +68,9 @@ func (h *Host) LoadTable(ctx context.Context, known string) (loc string, meta []
 	for first := true; ; first = false {
 		m, err := stream.Recv()
 		switch {
-		case err == io.EOF && first:
+		case errors.Is(err, io.EOF) && first:
 			return "", nil, false, "", fmt.Errorf("LoadTable: %w", io.ErrUnexpectedEOF)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return loc, meta, missing, defaultLocation, nil
 		case err != nil:
 			return "", nil, false, "", FromStatus(err)

@@ -167,7 +167,7 @@ func (c *catalog) LoadTable(r *hostv1.LoadTableRequest, out hostv1.Catalog_LoadT
 func (c *catalog) CommitTable(in hostv1.Catalog_CommitTableServer) error {
 	for {
 		m, err := in.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (t *tally) add(o tally) {
 // file that a sink does not look at is a file whose rows would be lost.
 func (s *ManifestSource) Next() (*Manifest, error) {
 	if s.cur != nil {
-		s.fail(fmt.Errorf("%w: the sink left files of task %d unread", ErrManifest, s.cur.Header.GetTask()))
+		return nil, s.fail(fmt.Errorf("%w: the sink left files of task %d unread", ErrManifest, s.cur.Header.GetTask()))
 	}
 	if s.err != nil {
 		return nil, s.err
@@ -73,7 +74,7 @@ func (s *ManifestSource) All() iter.Seq2[*Manifest, error] {
 	return func(yield func(*Manifest, error) bool) {
 		for {
 			m, err := s.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			if !yield(m, err) || err != nil {
@@ -106,7 +107,7 @@ func (s *ManifestSource) fail(err error) error {
 }
 
 func cut(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: it ended without a trailer", ErrManifest)
 	}
 	return err
@@ -125,7 +126,7 @@ func (m *Manifest) Files() iter.Seq2[*planv1.DataFile, error] {
 			for i, f := range batch {
 				if !yield(f, nil) {
 					if i+1 < len(batch) {
-						m.src.fail(fmt.Errorf("%w: the sink left files of task %d unread", ErrManifest, m.Header.GetTask()))
+						m.src.err = cmp.Or(m.src.err, fmt.Errorf("%w: the sink left files of task %d unread", ErrManifest, m.Header.GetTask()))
 					}
 					return
 				}

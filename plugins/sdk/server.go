@@ -110,7 +110,7 @@ func (s *server) Lookup(ctx context.Context, req *sinkv1.LookupRequest) (*sinkv1
 func (s *server) Commit(ctx context.Context, req *sinkv1.CommitRequest) (*sinkv1.CommitResponse, error) {
 	ctx = s.bind(ctx, req.GetLease())
 	if err := fault.Hit("sdk.commit.before"); err != nil {
-		return &sinkv1.CommitResponse{Outcome: sinkv1.Outcome_OUTCOME_RETRYABLE, Message: err.Error()}, nil
+		return &sinkv1.CommitResponse{Outcome: sinkv1.Outcome_OUTCOME_RETRYABLE, Message: err.Error()}, nil //nolint:nilerr // it is in the outcome
 	}
 	resp, err := func() (resp *sinkv1.CommitResponse, err error) {
 		defer recovered("Commit", &err)
@@ -153,7 +153,7 @@ func (s *server) Stage(stream sinkv1.Sink_StageServer) error {
 func staged(resp *sinkv1.StageResponse, source *ManifestSource) error {
 	if _, err := source.Next(); err == nil {
 		return fmt.Errorf("%w: the sink returned before it had read every manifest", ErrManifest)
-	} else if err != io.EOF {
+	} else if !errors.Is(err, io.EOF) {
 		return err
 	}
 	if resp == nil {

@@ -3,6 +3,7 @@ package sdk
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -44,7 +45,7 @@ func (s *shield) sort(r *os.File) {
 		case len(line) > 0:
 			log().Warn("printed to standard output, which belongs to the handshake; use slog", "text", string(bytes.TrimSpace(line)))
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}

@@ -33,7 +33,7 @@ func (h *Host) read(ctx context.Context, uri string, offset, length, limit int64
 	}
 	for {
 		m, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return data, size, nil
 		}
 		if err != nil {
@@ -114,7 +114,7 @@ func (h *Host) List(ctx context.Context, prefix string) ([]*hostv1.ObjectInfo, e
 			out = append(out, m.GetObjects()...)
 		}
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return nil, FromStatus(err)
 	}
 	return out, nil

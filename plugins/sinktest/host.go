@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"maps"
 	"path"
@@ -183,7 +184,7 @@ func (s storageService) PutIfAbsent(in hostv1.Storage_PutIfAbsentServer) error {
 	body := bytes.NewBuffer(first.GetData())
 	for {
 		m, err := in.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package sinktest
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -162,7 +163,7 @@ func (b *bench) files(version string) map[string]bool {
 	found := map[string]bool{}
 	for {
 		m, err := s.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return found
 		}
 		require.NoError(b, err)

@@ -6,8 +6,11 @@ func ParseRequest(reqs, upds []byte) error {
 	return err
 }
 
-// ParseManifestList is for fuzzing.
+// ParseManifestList reads a list that a plugin wrote.
 func ParseManifestList(raw []byte) error {
+	if err := checkContainer(raw); err != nil {
+		return err
+	}
 	_, err := parseManifestList(raw)
 	return err
 }

@@ -13,7 +13,7 @@ import (
 func uniqueMembers(doc []byte) error {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
-	if err := uniqueValue(d); err != nil {
+	if err := uniqueValue(d, 0); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -22,7 +22,13 @@ func uniqueMembers(doc []byte) error {
 	return nil
 }
 
-func uniqueValue(d *json.Decoder) error {
+// maxDepth is how deep a request may nest: a schema of a hundred structs in each other.
+const maxDepth = 1000
+
+func uniqueValue(d *json.Decoder, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("nested deeper than %d", maxDepth)
+	}
 	t, err := d.Token()
 	if err != nil {
 		return err
@@ -47,7 +53,7 @@ func uniqueValue(d *json.Decoder) error {
 			}
 			seen[name] = true
 		}
-		if err := uniqueValue(d); err != nil {
+		if err := uniqueValue(d, depth+1); err != nil {
 			return err
 		}
 	}

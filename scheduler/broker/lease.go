@@ -81,6 +81,7 @@ type Lease struct {
 	closed   bool
 	last     *catalog.Table // as last served
 	missing  bool           // the last load found no table
+	uuid     string         // LeaseSpec.TableUUID, or that of the first load
 	location string         // where a missing table would be created
 	store    storage.Store
 	created  map[string]object // by objectKey
@@ -111,7 +112,7 @@ func (b *Broker) Lease(spec LeaseSpec) (*Lease, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
-	l := &Lease{b: b, spec: spec, store: spec.Store, location: spec.Location, created: make(map[string]object, len(spec.Adopted))}
+	l := &Lease{b: b, spec: spec, store: spec.Store, location: spec.Location, uuid: spec.TableUUID, created: make(map[string]object, len(spec.Adopted))}
 	for _, uri := range spec.Adopted {
 		l.created[objectKey(uri)] = object{uri: uri, certain: true}
 	}
@@ -220,31 +221,53 @@ func (l *Lease) hasLanded() *landing {
 	return l.landed
 }
 
-// openStore returns the store of the table, opening it when the table's location has become known.
-func (l *Lease) openStore() (storage.Store, error) {
+// openStore returns the store of the table: where it lies, or where the lease may create it. Staging need not load the table first: its write
+// spec says all that it needs.
+func (l *Lease) openStore(ctx context.Context) (storage.Store, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.store != nil {
-		return l.store, nil
+	store := l.store
+	l.mu.Unlock()
+	if store != nil {
+		return store, nil
 	}
-	location := l.location
-	if l.last != nil {
-		location = l.last.Location
-	}
-	if location == "" { // staging need not load the table: its write spec says all that it needs
-		t, err := l.spec.Catalog.Load(l.ctx, l.spec.Ident)
-		if err != nil {
-			return nil, err
-		}
-		if l.spec.TableUUID != "" && !sameUUID(t.UUID, l.spec.TableUUID) {
-			return nil, refuse(kindPermanent, "table %s was replaced by another of the same name", l.spec.Ident)
-		}
-		location = t.Location
-	}
-	s, err := l.spec.Catalog.Store(location)
+	location, err := l.home(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l.store = s
-	return s, nil
+	if store, err = l.spec.Catalog.Store(location); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.store == nil {
+		l.store = store
+	}
+	return l.store, nil
+}
+
+func (l *Lease) home(ctx context.Context) (string, error) {
+	t, err := l.served(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case t != nil && l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_CREATE && l.tableUUID() != "" && !sameUUID(l.tableUUID(), t.UUID):
+		return "", refuse(kindExists, "table %s was created by somebody else", l.spec.Ident)
+	case t != nil:
+		return t.Location, nil
+	case !l.mayCreate():
+		return "", refuse(kindNotFound, "table %s does not exist", l.spec.Ident)
+	default:
+		return l.defaultLocation(ctx)
+	}
+}
+
+func (l *Lease) mayCreate() bool {
+	return l.spec.AllowCreate || l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_CREATE
+}
+
+// tableUUID is the only table that the lease may commit to.
+func (l *Lease) tableUUID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uuid
 }

@@ -63,6 +63,11 @@ func (l *Lease) manifests(ctx context.Context, s storage.Store, tableUUID, uri s
 	if err != nil {
 		return nil, err
 	}
+	if l.owns(uri) { // a plugin wrote it
+		if err := checkContainer(raw); err != nil {
+			return nil, invalid("manifest list: %v", err)
+		}
+	}
 	m, err := parseManifestList(raw)
 	if err != nil {
 		return nil, invalid("manifest list: %v", err)

@@ -60,7 +60,7 @@ func (s *catalogService) LoadTable(r *hostv1.LoadTableRequest, st grpc.ServerStr
 }
 
 func (l *Lease) sendMissing(st grpc.ServerStreamingServer[hostv1.LoadTableResponse]) error {
-	if !l.spec.AllowCreate && l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_CREATE {
+	if !l.mayCreate() {
 		return refuse(kindNotFound, "table %s does not exist", l.spec.Ident)
 	}
 	location, err := l.defaultLocation(st.Context())
@@ -110,12 +110,12 @@ func (l *Lease) load(ctx context.Context) (*catalog.Table, error) {
 		return nil, err
 	}
 	if l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
-		if l.spec.TableUUID == "" {
-			l.spec.TableUUID = t.UUID
+		if l.uuid == "" {
+			l.uuid = t.UUID
 		}
-		if !sameUUID(l.spec.TableUUID, t.UUID) { // C32
+		if !sameUUID(l.uuid, t.UUID) { // C32
 			l.last = nil
-			return nil, refuse(kindPermanent, "table %s was dropped and created again: it has UUID %s, the job writes to %s", l.spec.Ident, t.UUID, l.spec.TableUUID)
+			return nil, refuse(kindPermanent, "table %s was dropped and created again: it has UUID %s, the job writes to %s", l.spec.Ident, t.UUID, l.uuid)
 		}
 	}
 	return t, nil

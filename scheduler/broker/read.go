@@ -27,7 +27,7 @@ func (s *storageService) open(ctx context.Context) (*Lease, storage.Store, error
 	if err := l.live(); err != nil {
 		return nil, nil, err
 	}
-	st, err := l.openStore()
+	st, err := l.openStore(ctx)
 	if err != nil {
 		return nil, nil, s.b.explain(l, "open the table's storage", err)
 	}

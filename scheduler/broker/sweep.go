@@ -29,7 +29,7 @@ func (l *Lease) Sweep(ctx context.Context, keep func(uri string) bool) (int, err
 	if len(created) == 0 {
 		return 0, nil
 	}
-	store, err := l.openStore()
+	store, err := l.openStore(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -54,7 +54,7 @@ func logLevel(s string) slog.Level {
 	return level
 }
 
-// clip shortens text and keeps it one line.
+// clip shortens text. Line ends are the log handler's to escape.
 func clip(s string, limit int) string {
 	if len(s) > limit {
 		s = strings.ToValidUTF8(s[:limit], "") + "…"

@@ -28,8 +28,8 @@ func (l *Lease) vetAppend(ctx context.Context, t *catalog.Table, r *request) err
 		return refuse(kindPermanent, "table %s has format version %d: appends need version 2, upgrade the table", l.spec.Ident, md.Version())
 	case r.assertCreate:
 		return invalid("assert-create is not allowed in an append")
-	case !sameUUID(r.assertUUID, l.spec.TableUUID):
-		return invalid("assert-table-uuid must be %s", l.spec.TableUUID)
+	case !sameUUID(r.assertUUID, l.tableUUID()):
+		return invalid("assert-table-uuid must be %s", l.tableUUID())
 	case !r.assertMain:
 		return invalid("the main branch must be pinned by assert-ref-snapshot-id")
 	case len(r.properties) != 1 || len(r.properties[0]) != 1:
@@ -59,7 +59,7 @@ func (l *Lease) vetAppend(ctx context.Context, t *catalog.Table, r *request) err
 	if err := checkMarkerProperty(old, value, l.spec.Markers, l.spec.KeepMarkers, r.snapshot.ID); err != nil {
 		return err
 	}
-	s, err := l.openStore()
+	s, err := l.openStore(ctx)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 	if err := vetTableProperties(props, location); err != nil {
 		return err
 	}
-	s, err := l.openStore()
+	s, err := l.openStore(ctx)
 	if err != nil {
 		return err
 	}

@@ -207,6 +207,7 @@ func TestVet_AmbiguousJSON(t *testing.T) {
 		"cut":              {reqs[:len(reqs)-1], upds, "requirements"},
 		"empty":            {nil, nil, "requirements"},
 		"null items":       {[]byte("[null]"), upds, "requirements"},
+		"too deep":         {[]byte(strings.Repeat("[", 1<<20)), upds, "nested"},
 		"an object":        {[]byte("{}"), upds, "requirements"},
 		"wrong type":       {reqs, bytes.Replace(upds, []byte(`"sequence-number":1`), []byte(`"sequence-number":"1"`), 1), "updates"},
 		"fraction":         {reqs, bytes.Replace(upds, []byte(`"sequence-number":1`), []byte(`"sequence-number":1.5`), 1), "updates"},

@@ -51,6 +51,8 @@ type testHost struct {
 	// before runs before a commit request is applied, and may refuse it; after runs when it has been.
 	before func(requirements, updates []byte) error
 	after  func() error
+	// beforePut may refuse an object.
+	beforePut func(uri string) error
 }
 
 func newHost(t testing.TB, name string) *testHost {
@@ -343,6 +345,11 @@ func (h *testHost) PutIfAbsent(st grpc.ClientStreamingServer[hostv1.PutIfAbsentR
 			uri = m.GetUri()
 		}
 		body = append(body, m.GetData()...)
+	}
+	if h.beforePut != nil {
+		if err := h.beforePut(uri); err != nil {
+			return refusal(err)
+		}
 	}
 	if err := h.write(uri, body); err != nil {
 		return refusal(err)

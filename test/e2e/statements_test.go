@@ -32,7 +32,7 @@ func TestStatements_LifeOfATable(t *testing.T) {
 	require.Empty(t, tab.DataOrphans())
 	require.GreaterOrEqual(t, len(tab.Files), 31, "a file for each day at least")
 
-	require.Equal(t, [][]string{{"demo", "flights"}}, c.SQL("SHOW TABLES FROM lake.demo"))
+	require.Equal(t, [][]string{{"flights"}}, c.SQL("SHOW TABLES FROM lake.demo"))
 	c.SQL("DROP TABLE lake.demo.flights")
 	require.False(t, c.Table("demo", "flights").Exists)
 	c.Fail(1, "SELECT * FROM lake.demo.flights", "does not exist")

@@ -27,9 +27,10 @@ type Cluster struct {
 	Scheduler *Process
 	Executors []*Process
 
-	t    testing.TB
-	opts Options
-	port int
+	t     testing.TB // of the test that uses the cluster now
+	owner testing.TB // of the test that made it: its end is the cluster's
+	opts  Options
+	port  int
 }
 
 // New starts a cluster in a directory of its own. At the test's end it is stopped, and nothing of it may be left.
@@ -37,7 +38,7 @@ func New(t testing.TB, opts Options) *Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "signet-e2e-")
 	require.NoError(t, err)
-	c := &Cluster{Dir: dir, t: t, opts: opts}
+	c := &Cluster{Dir: dir, t: t, owner: t, opts: opts}
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.showLogs()
@@ -74,7 +75,7 @@ timeouts:
 func (c *Cluster) StartScheduler(env ...string) {
 	c.t.Helper()
 	lines := make(chan string, 16)
-	c.Scheduler = start(c.t, "scheduler", c.SchedulerLog(), lines, env, Path("signet"), "scheduler", "--config", filepath.Join(c.Dir, "signet.yaml"))
+	c.Scheduler = start(c.owner, "scheduler", c.SchedulerLog(), lines, env, Path("signet"), "scheduler", "--config", filepath.Join(c.Dir, "signet.yaml"))
 	select {
 	case line, ok := <-lines:
 		require.True(c.t, ok, "the scheduler ended at its start:\n%s", tail(c.SchedulerLog()))
@@ -97,11 +98,15 @@ func (c *Cluster) SchedulerLog() string { return filepath.Join(c.Dir, "scheduler
 // StartExecutor adds an executor process.
 func (c *Cluster) StartExecutor(env ...string) *Process {
 	c.t.Helper()
-	n := len(c.Executors)
-	args := append([]string{"--scheduler", c.Address, "--scratch", filepath.Join(c.Dir, fmt.Sprintf("scratch-%d", n)), "--memory", "1GiB", "--slots", "2", "--threads", "1"}, c.opts.ExecutorArgs...)
-	p := start(c.t, fmt.Sprintf("executor %d", n), filepath.Join(c.Dir, fmt.Sprintf("executor-%d.log", n)), nil, env, Path("signet-executor"), args...)
+	p := c.startExecutor(len(c.Executors), env)
 	c.Executors = append(c.Executors, p)
 	return p
+}
+
+func (c *Cluster) startExecutor(n int, env []string) *Process {
+	c.t.Helper()
+	args := append([]string{"--scheduler", c.Address, "--scratch", filepath.Join(c.Dir, fmt.Sprintf("scratch-%d", n)), "--memory", "1GiB", "--slots", "2", "--threads", "1"}, c.opts.ExecutorArgs...)
+	return start(c.owner, fmt.Sprintf("executor %d", n), filepath.Join(c.Dir, fmt.Sprintf("executor-%d.log", n)), nil, env, Path("signet-executor"), args...)
 }
 
 // AwaitExecutors waits until the scheduler knows of at least n.

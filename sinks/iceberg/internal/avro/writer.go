@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/binary"
+	"io"
+	"sync"
 
 	"github.com/klauspost/compress/flate"
 )
@@ -14,13 +16,21 @@ const (
 	level = 2
 )
 
+// deflaters are kept, since one is a megabyte: it would cost more than a short file does.
+var deflaters = sync.Pool{New: func() any {
+	z, err := flate.NewWriter(io.Discard, level)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return z
+}}
+
 // Writer makes an object container file of rows that are already encoded, in memory.
 type Writer struct {
 	out   bytes.Buffer
 	block []byte
 	rows  int64
 	sync  [syncSize]byte
-	z     *flate.Writer
 }
 
 // KV is one entry of the file's header.
@@ -29,10 +39,6 @@ type KV struct{ Key, Value string }
 // NewWriter begins a file.
 func NewWriter(schema string, meta []KV) (*Writer, error) {
 	w := &Writer{}
-	var err error
-	if w.z, err = flate.NewWriter(nil, level); err != nil {
-		return nil, err
-	}
 	return w, w.Reset(schema, meta)
 }
 
@@ -81,11 +87,13 @@ func (w *Writer) flush() error {
 	}
 	var packed bytes.Buffer
 	packed.Grow(len(w.block) / 4)
-	w.z.Reset(&packed)
-	if _, err := w.z.Write(w.block); err != nil {
+	z := deflaters.Get().(*flate.Writer)
+	defer deflaters.Put(z)
+	z.Reset(&packed)
+	if _, err := z.Write(w.block); err != nil {
 		return err
 	}
-	if err := w.z.Close(); err != nil {
+	if err := z.Close(); err != nil {
 		return err
 	}
 	head := binary.AppendVarint(nil, w.rows)

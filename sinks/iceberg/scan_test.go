@@ -1,0 +1,217 @@
+package iceberg
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	icebergo "github.com/apache/iceberg-go"
+	"github.com/stretchr/testify/require"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/plugins/sdk"
+)
+
+// scanAll plans a scan and joins its messages.
+func scanAll(t testing.TB, h *testHost, c sinkv1.SinkClient, version string) (*sinkv1.PlanScanResponse, int, error) {
+	t.Helper()
+	st, err := c.PlanScan(t.Context(), &sinkv1.PlanScanRequest{Table: h.ref(), Version: version})
+	require.NoError(t, err)
+	var out *sinkv1.PlanScanResponse
+	for n := 0; ; n++ {
+		m, err := st.Recv()
+		if errors.Is(err, io.EOF) {
+			return out, n, nil
+		}
+		if err != nil {
+			return nil, n, err
+		}
+		if out == nil {
+			out = m
+			continue
+		}
+		require.Nil(t, m.GetSchema())
+		require.LessOrEqual(t, len(m.GetFiles()), scanBatchFiles)
+		out.Files = append(out.Files, m.GetFiles()...)
+	}
+}
+
+func TestPlanScan_ListsTheLiveFiles(t *testing.T) {
+	h, c := simpleTable(t, "scan", New())
+	empty, _, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Empty(t, empty.GetVersion())
+	require.Empty(t, empty.GetFiles())
+	require.Len(t, empty.GetSchema().GetFields(), 2)
+
+	first := newJob(t, h, c)
+	firstFiles := first.write(row{vInt(1), vStr("a")})
+	v1 := first.land(firstFiles).GetVersion()
+	h.alterSchema(jsonID, jsonName, `{"id":3,"name":"new","required":false,"type":"int"}`)
+	second := newJob(t, h, c)
+	second.land(second.write(row{vInt(2), vStr("b"), vInt(5)}))
+
+	now, _, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Len(t, now.GetFiles(), 2)
+	require.Len(t, now.GetSchema().GetFields(), 3)
+	require.Equal(t, h.table().Metadata().TableUUID().String(), now.GetTableUuid())
+	then, _, err := scanAll(t, h, c, v1)
+	require.NoError(t, err)
+	require.Equal(t, v1, then.GetVersion())
+	require.Len(t, then.GetSchema().GetFields(), 2, "the schema of that snapshot")
+	require.Len(t, then.GetFiles(), 1)
+	f := then.GetFiles()[0]
+	require.Equal(t, firstFiles[0].GetPath(), f.GetUri())
+	require.Equal(t, firstFiles[0].GetSizeBytes(), f.GetSizeBytes())
+	require.EqualValues(t, 1, f.GetRecordCount())
+	require.Equal(t, []int64{4}, f.GetSplitOffsets())
+	require.Empty(t, then.GetConstantIds())
+
+	for version, want := range map[string]string{"5": "no snapshot 5", "main": "is not a snapshot id"} {
+		_, _, err = scanAll(t, h, c, version)
+		refused(t, err, sdk.Permanent, want)
+	}
+}
+
+func TestPlanScan_SendsBatches(t *testing.T) {
+	h, c := simpleTable(t, "batches", New())
+	j := newJob(t, h, c)
+	var files []*planv1.DataFile
+	for i := range 2500 {
+		files = append(files, j.plainFile(i, 1))
+	}
+	j.land(files)
+	resp, messages, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Len(t, resp.GetFiles(), 2500)
+	require.Equal(t, 3, messages)
+}
+
+func TestPlanScan_LeavesDeletedFilesOut(t *testing.T) {
+	h, c := simpleTable(t, "deleted", New())
+	j := newJob(t, h, c)
+	a, b := j.write(row{vInt(1), vStr("a")}), j.write(row{vInt(2), vStr("b")})
+	j.land(append(a, b...))
+	tx := h.table().NewTransaction()
+	require.NoError(t, tx.Delete(t.Context(), icebergo.EqualTo(icebergo.Reference("id"), int64(1)), nil))
+	_, err := tx.Commit(t.Context())
+	require.NoError(t, err)
+	resp, _, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Len(t, resp.GetFiles(), 1)
+	require.Equal(t, b[0].GetPath(), resp.GetFiles()[0].GetUri())
+	next := newJob(t, h, c) // EXISTING and DELETED entries in the parent's manifests
+	next.land(next.write(row{vInt(3), vStr("c")}))
+	readBack(t, h, 2)
+	require.Equal(t, "2", h.table().CurrentSnapshot().Summary.Properties["total-records"])
+}
+
+func TestPlanScan_RefusesDeleteFiles(t *testing.T) {
+	h, c := simpleTable(t, "deletes", New())
+	h.setProperties("write.delete.mode", "merge-on-read")
+	j := newJob(t, h, c)
+	j.land(j.write(row{vInt(1), vStr("a")}, row{vInt(2), vStr("b")}))
+	tx := h.table().NewTransaction()
+	require.NoError(t, tx.Delete(t.Context(), icebergo.EqualTo(icebergo.Reference("id"), int64(1)), nil))
+	_, err := tx.Commit(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", h.table().CurrentSnapshot().Summary.Properties["total-delete-files"], "or this tests nothing")
+	_, _, err = scanAll(t, h, c, "")
+	refused(t, err, sdk.Permanent, "delete files or deletion vectors, which are not supported yet")
+
+	next := newJob(t, h, c) // an append keeps them
+	next.land(next.write(row{vInt(3), vStr("c")}))
+	readBack(t, h, 2)
+	require.Equal(t, "1", h.table().CurrentSnapshot().Summary.Properties["total-delete-files"])
+}
+
+func TestPlanScan_ConstantsOfFilesThatLackTheColumn(t *testing.T) {
+	h := newHost(t, "hive")
+	c := h.client(New())
+	createTable(t, h, c, &sinkv1.TableDefinition{Schema: simple(nil).GetSchema(), Partition: []*sinkv1.PartitionClause{clause("name", tIdentity)}})
+	j := newJob(t, h, c)
+	files := j.write(row{vInt(1), vStr("a")}, row{vInt(2), null}, row{vInt(3), vStr("")})
+	withColumn, _, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Empty(t, withColumn.GetConstantIds())
+	files[0].Columns = files[0].Columns[:1] // as add_files of a Hive directory leaves it
+	j.land(files)
+	resp, _, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Equal(t, []int32{2}, resp.GetConstantIds())
+	got := map[string]*planv1.Value{}
+	for _, f := range resp.GetFiles() {
+		require.Len(t, f.GetConstants(), 1)
+		got[f.GetUri()] = f.GetConstants()[0]
+	}
+	require.Equal(t, "a", got[files[0].GetPath()].GetString_())
+	require.Nil(t, got[files[1].GetPath()].GetKind())
+	require.NotNil(t, got[files[2].GetPath()].GetKind())
+
+	// A file of another spec has the column in the file or not at all; it has no constant.
+	spec := json.RawMessage(`{"spec-id":1,"fields":[]}`)
+	h.alter(map[string]any{"action": "add-spec", "spec": spec}, map[string]any{"action": "set-default-spec", "spec-id": -1})
+	next := newJob(t, h, c)
+	next.land(next.write(row{vInt(4), vStr("d")}))
+	_, _, err = scanAll(t, h, c, "")
+	refused(t, err, sdk.Permanent, "column name is missing in some data files")
+}
+
+func TestPlanScan_RefusesByName(t *testing.T) {
+	h := newHost(t, "none")
+	c := h.client(New())
+	_, _, err := scanAll(t, h, c, "")
+	refused(t, err, sdk.NotFound)
+	for want, change := range map[string]func(map[string]any){
+		"column must has an initial default": func(m map[string]any) {
+			addSchema(m, `[`+jsonID+`,`+jsonName+`,{"id":3,"name":"must","required":true,"type":"int","initial-default":5}]`)
+		},
+		"it is encrypted":           func(m map[string]any) { m["encryption-keys"] = []any{map[string]any{"key-id": "x"}} },
+		"column name: type unknown": func(m map[string]any) { setColumnType(m, "unknown") },
+	} {
+		h := newHost(t, "odd")
+		c := h.client(New())
+		createTable(t, h, c, simple(nil))
+		h.rewriteMetadata(change)
+		err := New().planScan(t.Context(), &rawHost{t: t, h: h}, &sinkv1.PlanScanRequest{Table: h.ref()}, func(*sinkv1.PlanScanResponse) error { return nil })
+		refused(t, err, sdk.Permanent, want)
+	}
+}
+
+func TestDescribeTable_SaysWhatIsThere(t *testing.T) {
+	h := newHost(t, "described")
+	c := h.client(New())
+	_, err := c.DescribeTable(t.Context(), &sinkv1.DescribeTableRequest{Table: h.ref()})
+	refused(t, err, sdk.NotFound, "c.n.described")
+	createTable(t, h, c, &sinkv1.TableDefinition{
+		Schema: &planv1.Schema{Fields: allTypes()}, Partition: []*sinkv1.PartitionClause{clause("ts", tHour)}, Sort: []*sinkv1.SortClause{{Column: "id"}}, Properties: map[string]string{"owner": "me"},
+	})
+	j := newJob(t, h, c)
+	version := j.land(j.write(allRows()...)).GetVersion()
+	d, err := c.DescribeTable(t.Context(), &sinkv1.DescribeTableRequest{Table: h.ref()})
+	require.NoError(t, err)
+	require.Len(t, d.GetSchema().GetFields(), len(allTypes()))
+	for i, f := range allTypes() {
+		require.Equal(t, f.GetType().String(), d.GetSchema().GetFields()[i].GetType().String())
+	}
+	require.Equal(t, "ts_hour", d.GetPartition()[0].GetName())
+	require.Len(t, d.GetSort(), 1)
+	require.Equal(t, map[string]string{"owner": "me"}, d.GetProperties())
+	require.Equal(t, version, d.GetVersion())
+	require.Equal(t, h.location(), d.GetLocation())
+	require.EqualValues(t, 2, d.GetFormatVersion())
+}
+
+func TestLookup_OfNothing(t *testing.T) {
+	h, c := simpleTable(t, "lookup", New())
+	resp, err := c.Lookup(t.Context(), &sinkv1.LookupRequest{Table: h.ref(), Marker: "m", MarkerProperty: testProperty})
+	require.NoError(t, err)
+	require.False(t, resp.GetFound())
+	require.NoError(t, h.cat.DropTable(t.Context(), h.ident))
+	resp, err = c.Lookup(t.Context(), &sinkv1.LookupRequest{Table: h.ref(), Marker: "m", MarkerProperty: testProperty})
+	require.NoError(t, err)
+	require.False(t, resp.GetFound())
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/signet-io/signet/client"
+)
+
+// cluster is a scheduler and one executor.
+type cluster struct {
+	dir      string
+	client   *client.Client
+	executor *exec.Cmd
+	procs    []*exec.Cmd
+}
+
+func startCluster(ctx context.Context, bin string, threads int, memory string) (*cluster, error) {
+	dir, err := os.MkdirTemp("", "signet-bench-")
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{dir: dir}
+	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\nexecutors: {local: 0}\nlog: {level: warn}\n", dir)
+	if err := os.WriteFile(filepath.Join(dir, "signet.yaml"), []byte(conf), 0o600); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	if err := c.start(ctx, bin, threads, memory); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context, bin string, threads int, memory string) error {
+	sched := exec.CommandContext(ctx, filepath.Join(bin, "signet"), "scheduler", "--config", filepath.Join(c.dir, "signet.yaml"))
+	pipe, err := sched.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	sched.Stderr = os.Stderr
+	if err := c.launch(sched); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(pipe)
+	addr := ""
+	for addr == "" && lines.Scan() {
+		addr, _ = strings.CutPrefix(lines.Text(), "listening on ")
+	}
+	if addr == "" {
+		return errors.New("the scheduler did not start")
+	}
+	go func() { _, _ = io.Copy(io.Discard, pipe) }()
+	c.executor = exec.CommandContext(ctx, filepath.Join(bin, "signet-executor"), "--scheduler", addr, "--scratch", filepath.Join(c.dir, "scratch"),
+		"--slots", "1", "--threads", fmt.Sprint(threads), "--memory", memory, "--log-level", "WARN")
+	c.executor.Stderr = os.Stderr
+	if err := c.launch(c.executor); err != nil {
+		return err
+	}
+	if c.client, err = client.Dial(addr); err != nil {
+		return err
+	}
+	for range 200 {
+		info, err := c.client.Info(ctx)
+		if err == nil && len(info.Executors) > 0 {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return errors.New("the executor did not join")
+}
+
+func (c *cluster) launch(cmd *exec.Cmd) error {
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.procs = append(c.procs, cmd)
+	return nil
+}
+
+func (c *cluster) stop() error {
+	if c.client != nil {
+		_ = c.client.Close()
+	}
+	for i := len(c.procs) - 1; i >= 0; i-- {
+		_ = c.procs[i].Process.Signal(syscall.SIGTERM)
+		_ = c.procs[i].Wait()
+	}
+	return os.RemoveAll(c.dir)
+}
+
+// peak is the executor's largest resident size so far, in MiB.
+func (c *cluster) peak() float64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.executor.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.SplitSeq(string(b), "\n") {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmHWM: %f kB", &kib); err == nil {
+			return kib / 1024
+		}
+	}
+	return 0
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2" // the baseline is the same DuckDB
+)
+
+// insert times INSERT against COPY, in turn: noise that lasts hits both.
+func insert(ctx context.Context, bin, data string, n, threads int, memory string) error {
+	if data == "" {
+		return errors.New("insert: --data is missing; test/bench/run.sh makes TPC-H lineitem")
+	}
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c, err := startCluster(ctx, bin, threads, memory)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.stop() }()
+	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
+		return err
+	}
+	var ratios []time.Duration
+	for i := range n + 1 {
+		base, err := timeCopy(ctx, self, data, filepath.Join(c.dir, fmt.Sprintf("copy-%d", i)), threads, memory)
+		if err != nil {
+			return err
+		}
+		ours, rows, err := c.timeInsert(ctx, data, i)
+		if err != nil {
+			return err
+		}
+		ratio := ours.Seconds() / base.Seconds()
+		note := ""
+		if i == 0 {
+			note = "   (warm-up, not counted)"
+		} else {
+			ratios = append(ratios, time.Duration(ratio*1e6))
+		}
+		fmt.Printf("INSERT %.2f s   COPY+fsync %.2f s   ratio %.3f   %d rows%s\n", ours.Seconds(), base.Seconds(), ratio, rows, note)
+	}
+	fmt.Printf("ratio INSERT / COPY+fsync: median %.3f (min %.3f, max %.3f), %d threads; executor's peak memory %.0f MiB of %s\n",
+		float64(quantile(ratios, 0.5))/1e6, float64(quantile(ratios, 0))/1e6, float64(quantile(ratios, 1))/1e6, threads, c.peak(), memory)
+	return nil
+}
+
+func (c *cluster) timeInsert(ctx context.Context, data string, i int) (time.Duration, int64, error) {
+	table := fmt.Sprintf("lake.b.lineitem%d", i)
+	source := "'" + strings.ReplaceAll(data, "'", "''") + "'"
+	if _, err := c.client.Exec(ctx, "CREATE TABLE "+table+" AS SELECT * FROM "+source+" LIMIT 0"); err != nil {
+		return 0, 0, err
+	}
+	start := time.Now()
+	r, err := c.client.Exec(ctx, "INSERT INTO "+table+" SELECT * FROM "+source)
+	if err != nil {
+		return 0, 0, err
+	}
+	took := time.Since(start)
+	rows := r.Job.Progress.Rows
+	_, err = c.client.Exec(ctx, "DROP TABLE "+table)
+	return took, rows, errors.Join(err, os.RemoveAll(filepath.Join(c.dir, "warehouse", "b", fmt.Sprintf("lineitem%d", i), "data")))
+}
+
+// timeCopy runs the baseline in a process of its own, as INSERT has one, and takes the time that it reports: without its start.
+func timeCopy(ctx context.Context, self, data, out string, threads int, memory string) (time.Duration, error) {
+	cmd := exec.CommandContext(ctx, self, "copy", "--data", data, "--out", out, "--threads", fmt.Sprint(threads), "--memory", memory)
+	cmd.Stderr = os.Stderr
+	b, err := cmd.Output()
+	if err != nil {
+		return 0, err
+	}
+	var seconds float64
+	if _, err := fmt.Sscanf(string(b), "%f", &seconds); err != nil {
+		return 0, fmt.Errorf("copy printed %q: %w", b, err)
+	}
+	return time.Duration(seconds * float64(time.Second)), os.RemoveAll(out)
+}
+
+// copyOnce is the baseline: one COPY with the settings of a write task, and an fsync of what it wrote.
+func copyOnce(ctx context.Context, data, out string, threads int, memory string) error {
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
+	if err := os.MkdirAll(out, 0o700); err != nil {
+		return err
+	}
+	for _, q := range []string{
+		fmt.Sprintf("SET threads=%d", threads), fmt.Sprintf("SET memory_limit='%s'", memory), "SET preserve_insertion_order=false",
+		fmt.Sprintf("SET temp_directory='%s'", out),
+	} {
+		if _, err := db.ExecContext(ctx, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	file := filepath.Join(out, "copy.parquet")
+	start := time.Now()
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("COPY (SELECT * FROM '%s') TO '%s' (FORMAT PARQUET, COMPRESSION zstd, ROW_GROUP_SIZE 122880)", data, file)); err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	fmt.Printf("%.6f\n", time.Since(start).Seconds())
+	return nil
+}

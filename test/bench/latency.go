@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// fewSnapshots is how many commits one table takes before the next one is used: the size of a table's metadata is a cost of its own.
+const fewSnapshots = 50
+
+func latency(ctx context.Context, bin string, n int) error {
+	c, err := startCluster(ctx, bin, 2, "1GiB")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.stop() }()
+	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
+		return err
+	}
+	var took []time.Duration
+	steps := map[string][]time.Duration{}
+	table := ""
+	for i := range n + 20 {
+		if i%fewSnapshots == 0 {
+			table = fmt.Sprintf("lake.b.t%d", i/fewSnapshots)
+			if _, err := c.client.Exec(ctx, "CREATE TABLE "+table+" (id BIGINT, name VARCHAR, at TIMESTAMP, amount DECIMAL(10,2))"); err != nil {
+				return err
+			}
+		}
+		start := time.Now()
+		r, err := c.client.Exec(ctx, fmt.Sprintf("INSERT INTO %s VALUES (%d, 'one row', TIMESTAMP '2026-05-01 12:00:00', 12.50)", table, i))
+		if err != nil {
+			return err
+		}
+		d := time.Since(start)
+		if i < 20 {
+			continue // warm-up
+		}
+		took = append(took, d)
+		for k, us := range r.Job.TimingsMicros {
+			steps[k] = append(steps[k], time.Duration(us)*time.Microsecond)
+		}
+	}
+	fmt.Printf("one-row INSERT, from the client's call to its answer, %d runs, at most %d snapshots in the table:\n", n, fewSnapshots)
+	fmt.Printf("  median %s   p10 %s   p90 %s\n", ms(quantile(took, 0.5)), ms(quantile(took, 0.1)), ms(quantile(took, 0.9)))
+	fmt.Println("  medians of the steps (some run side by side):")
+	for _, k := range slices.Sorted(maps.Keys(steps)) {
+		fmt.Printf("    %-14s %s\n", k, ms(quantile(steps[k], 0.5)))
+	}
+	return nil
+}

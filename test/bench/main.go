@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy [flags]")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, what string, args []string) error {
+	fs := flag.NewFlagSet("bench "+what, flag.ContinueOnError)
+	bin := fs.String("bin", "bin", "directory with signet and signet-executor")
+	n := fs.Int("n", 0, "runs; 0: 200 for latency, 5 for insert")
+	data := fs.String("data", "", "insert, copy: pattern of the Parquet files to read")
+	out := fs.String("out", "", "copy: directory to write to")
+	threads := fs.Int("threads", 2, "threads of DuckDB, the same on both sides")
+	memory := fs.String("memory", "4GiB", "memory limit, the same on both sides")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	switch what {
+	case "latency":
+		return latency(ctx, *bin, orDefault(*n, 200))
+	case "insert":
+		return insert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
+	case "copy":
+		return copyOnce(ctx, *data, *out, *threads, *memory)
+	}
+	return fmt.Errorf("%q: want latency, insert or copy", what)
+}
+
+func orDefault(n, d int) int {
+	if n > 0 {
+		return n
+	}
+	return d
+}
+
+// quantile of durations; the slice is sorted.
+func quantile(d []time.Duration, q float64) time.Duration {
+	s := slices.Clone(d)
+	slices.Sort(s)
+	return s[min(int(q*float64(len(s))), len(s)-1)]
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
