@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// BenchmarkOneRow measures a one-row write task from its launch to the arrival of its manifest, with a pool that has had time to refill, as between two statements.
+// BenchmarkOneRow measures a one-row write task from its launch to the arrival of its manifest, with a pool that has had time to refill, as
+// between two statements.
 func BenchmarkOneRow(b *testing.B) {
-	board, g := &switchboard{}, newGateway(b, 1)
+	board, g := newSwitchboard(), newGateway(b, 1)
 	board.up(b, g)
 	start(b, board, nil)
 	next(b, g.registers, "registration")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -110,11 +111,20 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+func backoffConfig(first, last time.Duration) grpcbackoff.Config {
+	cfg := grpcbackoff.DefaultConfig
+	cfg.BaseDelay, cfg.MaxDelay = first, last
+	return cfg
+}
+
 func (c Config) dialOptions() []grpc.DialOption {
 	creds := insecure.NewCredentials()
 	if c.TLS != nil {
 		creds = credentials.NewTLS(c.TLS)
 	}
-	opts := append([]grpc.DialOption{grpc.WithTransportCredentials(creds)}, rpc.DialOptions()...)
+	// gRPC's own pauses between connection attempts grow to two minutes: a scheduler that is back should not wait so long for its
+	// executors.
+	params := grpc.ConnectParams{MinConnectTimeout: 5 * time.Second, Backoff: backoffConfig(c.MinBackoff, c.MaxBackoff)}
+	opts := append([]grpc.DialOption{grpc.WithTransportCredentials(creds), grpc.WithConnectParams(params)}, rpc.DialOptions()...)
 	return append(opts, c.DialOptions...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/manifest"
 )
 
 // errKilled is the cause of contexts that were cancelled from outside; the text after it is the reason.
@@ -30,6 +31,12 @@ func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err e
 	}
 	if te := (*transferError)(nil); errors.As(err, &te) {
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: te.Error()}
+	}
+	if errors.Is(err, manifest.ErrTooLarge) {
+		return &planv1.Error{
+			Class: planv1.ErrorClass_ERROR_CLASS_USER, Message: "the description of a data file is too large to be committed: " + err.Error(),
+			Hint: "partition by shorter values, or limit the table's metrics",
+		}
 	}
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError

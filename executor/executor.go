@@ -70,7 +70,8 @@ func New(cfg Config) (*Executor, error) {
 // ID is the executor's own.
 func (e *Executor) ID() string { return e.id }
 
-// Run serves until ctx ends, then leaves: running tasks get Config.Drain to finish, what they report is delivered if the scheduler is there.
+// Run serves until ctx ends, then leaves: running tasks get Config.Drain to finish, what they report is delivered if the scheduler is
+// there.
 func (e *Executor) Run(ctx context.Context) error {
 	e.log.Info("executor started", "scheduler", e.cfg.Scheduler, "slots", e.cfg.Slots, "threads", e.cfg.Threads, "memory", e.cfg.MemoryBytes, "scratch", e.scratch.dir)
 	served := make(chan struct{})
@@ -112,7 +113,8 @@ func (e *Executor) leave() {
 // farewell is how long cancelled tasks may take to say so.
 const farewell = time.Second
 
-// waitIdle waits until no attempt runs and none is unacknowledged; without a scheduler nobody waits for acknowledgements. False if that takes longer than d.
+// waitIdle waits until no attempt runs and none is unacknowledged; without a scheduler nobody waits for acknowledgements. False if that
+// takes longer than d.
 func (e *Executor) waitIdle(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func one(t *testing.T, change func(*executor.Config)) (*gateway, *process) {
 	t.Helper()
-	board, g := &switchboard{}, newGateway(t, 1)
+	board, g := newSwitchboard(), newGateway(t, 1)
 	board.up(t, g)
 	p := start(t, board, change)
 	next(t, g.registers, "registration")
@@ -59,7 +59,7 @@ func TestExecutor_WriteTaskIsReported(t *testing.T) {
 
 // S71, T5: the same manifest comes again until there is an answer.
 func TestExecutor_RepeatsManifestUntilAcknowledged(t *testing.T) {
-	board, g := &switchboard{}, newGateway(t, 1)
+	board, g := newSwitchboard(), newGateway(t, 1)
 	var tries atomic.Int32
 	g.onManifest = func(*manifest.Reader) (*executorv1.ReportManifestResponse, error) {
 		if tries.Add(1) < 4 {
@@ -84,7 +84,7 @@ func TestExecutor_RepeatsManifestUntilAcknowledged(t *testing.T) {
 
 // T5: a status is repeated with the heartbeats until it is acknowledged.
 func TestExecutor_RepeatsStatusUntilAcknowledged(t *testing.T) {
-	board, g := &switchboard{}, newGateway(t, 1)
+	board, g := newSwitchboard(), newGateway(t, 1)
 	var n atomic.Int32
 	g.ackStatus = func(*executorv1.TaskStatus) bool { return n.Add(1) >= 3 }
 	board.up(t, g)
@@ -102,7 +102,7 @@ func TestExecutor_RepeatsStatusUntilAcknowledged(t *testing.T) {
 
 // S71: the scheduler dies with a manifest unacknowledged and comes back with a new epoch.
 func TestExecutor_NewEpochAdoptsUnacknowledgedAttempt(t *testing.T) {
-	board, g := &switchboard{}, newGateway(t, 1)
+	board, g := newSwitchboard(), newGateway(t, 1)
 	reached := make(chan struct{}, 100)
 	g.onManifest = func(*manifest.Reader) (*executorv1.ReportManifestResponse, error) {
 		reached <- struct{}{}
@@ -117,8 +117,16 @@ func TestExecutor_NewEpochAdoptsUnacknowledgedAttempt(t *testing.T) {
 	board.down(g)
 
 	g2 := newGateway(t, 2)
+	var registered atomic.Bool
+	g2.onManifest = func(*manifest.Reader) (*executorv1.ReportManifestResponse, error) {
+		if !registered.Load() { // a report may come before the session
+			return nil, status.Error(codes.Unavailable, "starting")
+		}
+		return &executorv1.ReportManifestResponse{Accepted: true}, nil
+	}
 	board.up(t, g2)
 	reg := next(t, g2.registers, "registration with the new scheduler")
+	registered.Store(true)
 	require.Equal(t, uint64(1), reg.GetKnownEpoch())
 	require.Len(t, reg.GetAttempts(), 1)
 	require.Equal(t, task.GetAttemptId(), reg.GetAttempts()[0].GetAttemptId())
@@ -129,7 +137,7 @@ func TestExecutor_NewEpochAdoptsUnacknowledgedAttempt(t *testing.T) {
 
 // S71, S61: one that has reported is not deleted when the new scheduler does not adopt it: it may be committed.
 func TestExecutor_ReportedFilesSurviveRefusal(t *testing.T) {
-	board, g := &switchboard{}, newGateway(t, 1)
+	board, g := newSwitchboard(), newGateway(t, 1)
 	reached := make(chan struct{}, 100)
 	g.onManifest = func(*manifest.Reader) (*executorv1.ReportManifestResponse, error) {
 		reached <- struct{}{}
@@ -158,7 +166,7 @@ func TestExecutor_ReportedFilesSurviveRefusal(t *testing.T) {
 
 // S71: a running attempt that the new scheduler does not know is dropped, with its files.
 func TestExecutor_NewEpochDropsUnknownAttempt(t *testing.T) {
-	board, g := &switchboard{}, newGateway(t, 1)
+	board, g := newSwitchboard(), newGateway(t, 1)
 	board.up(t, g)
 	p := start(t, board, nil)
 	next(t, g.registers, "registration")
@@ -178,7 +186,7 @@ func TestExecutor_NewEpochDropsUnknownAttempt(t *testing.T) {
 
 // S65
 func TestExecutor_RefusesOlderEpoch(t *testing.T) {
-	board, g := &switchboard{}, newGateway(t, 5)
+	board, g := newSwitchboard(), newGateway(t, 5)
 	board.up(t, g)
 	start(t, board, nil)
 	next(t, g.beats, "heartbeat")
@@ -346,7 +354,7 @@ func TestExecutor_StopCancelsWhatDoesNotFinish(t *testing.T) {
 }
 
 func TestExecutor_StopsWithoutScheduler(t *testing.T) {
-	board := &switchboard{}
+	board := newSwitchboard()
 	p := start(t, board, nil)
 	begin := time.Now()
 	require.NoError(t, p.stop())

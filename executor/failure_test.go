@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,4 +77,21 @@ func TestExecutor_MissingSource(t *testing.T) {
 	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_USER, st.GetError().GetClass())
 	require.Contains(t, st.GetError().GetMessage(), "gone.parquet")
 	require.NoDirExists(t, dir(task))
+}
+
+// A scheduler that was away for long is found again soon.
+func TestExecutor_ReconnectsSoonAfterLongOutage(t *testing.T) {
+	board, g := newSwitchboard(), newGateway(t, 1)
+	board.up(t, g)
+	start(t, board, nil)
+	next(t, g.beats, "heartbeat")
+	board.down(g)
+	for range 50 { // so many refused connections, with pauses that would have grown
+		next(t, board.refused, "connection attempt")
+	}
+	g2 := newGateway(t, 2)
+	board.up(t, g2)
+	begin := time.Now()
+	next(t, g2.registers, "registration")
+	require.Less(t, time.Since(begin), 5*time.Second)
 }

@@ -72,15 +72,22 @@ func newGateway(t testing.TB, epoch uint64) *gateway {
 
 // switchboard lets schedulers come and go behind one address.
 type switchboard struct {
-	mu  sync.Mutex
-	cur *bufconn.Listener
+	mu      sync.Mutex
+	cur     *bufconn.Listener
+	refused chan struct{}
 }
+
+func newSwitchboard() *switchboard { return &switchboard{refused: make(chan struct{}, 1)} }
 
 func (s *switchboard) dial(ctx context.Context, _ string) (net.Conn, error) {
 	s.mu.Lock()
 	lis := s.cur
 	s.mu.Unlock()
 	if lis == nil {
+		select {
+		case s.refused <- struct{}{}:
+		default:
+		}
 		return nil, errors.New("nobody listens")
 	}
 	return lis.DialContext(ctx)

@@ -22,8 +22,8 @@ import (
 // reportTimeout bounds one try of a report.
 const reportTimeout = 2 * time.Minute
 
-// report delivers a write task's manifest, again and again until there is an answer (S71, T5). A refusal ends the attempt as well as an acceptance does; its files stay for the
-// scheduler to sweep, for it alone knows whether an earlier report of them was accepted.
+// report delivers a write task's manifest, again and again until there is an answer (S71, T5). A refusal ends the attempt as well as an
+// acceptance does; its files stay for the scheduler to sweep, for it alone knows whether an earlier report of them was accepted.
 func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
 	w := a.task.GetWrite()
 	chunks, err := manifest.Encode(&planv1.ManifestHeader{

@@ -12,7 +12,8 @@ import (
 	"github.com/signet-io/signet/internal/fault"
 )
 
-// checkPrefix accepts <location>/<job>/<stage>/<task>/<attempt> of this very attempt: nothing else is written to, and nothing else is deleted.
+// checkPrefix accepts <location>/<job>/<stage>/<task>/<attempt> of this very attempt: nothing else is written to, and nothing else is
+// deleted.
 func checkPrefix(prefix string, ref *executorv1.AttemptRef) error {
 	path, err := upload.LocalPath(prefix)
 	if err != nil {

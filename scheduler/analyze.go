@@ -140,7 +140,15 @@ func readerFor(name string) string {
 }
 
 // planScan pins a table's current version and lists its files.
-func (s *Server) planScan(ctx context.Context, j *job, name []string) (*planv1.TableScan, error) {
+func (s *Server) planScan(ctx context.Context, j *job, name []string) (scan *planv1.TableScan, err error) {
+	err = s.overCrashes(ctx, "PlanScan", func() (err error) {
+		scan, err = s.planScanOnce(ctx, j, name)
+		return err
+	})
+	return scan, err
+}
+
+func (s *Server) planScanOnce(ctx context.Context, j *job, name []string) (*planv1.TableScan, error) {
 	t, err := s.resolveTable(name, j)
 	if err != nil {
 		return nil, err

@@ -165,8 +165,10 @@ func (s *Server) Adopt(ref *executorv1.AttemptRef, executor string) bool {
 
 // TaskEnded implements dispatch.Handler.
 func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
-	s.dutyConfirmed(st.Attempt.AttemptId)
 	a := s.attempt(st.Attempt.AttemptId)
+	if a == nil || a.task.GetWrite() != nil {
+		s.dutyConfirmed(st.Attempt.AttemptId)
+	}
 	if a == nil {
 		return nil // late: the job has ended or another attempt has won (S13)
 	}

@@ -102,9 +102,17 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 	return p, s.buildPlan(j, p, a, out)
 }
 
-func (s *Server) prepareWrite(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (*planv1.WriteSpec, error) {
+func (s *Server) prepareWrite(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (spec *planv1.WriteSpec, err error) {
 	start := time.Now()
 	defer func() { j.timed("prepare", start) }()
+	err = s.overCrashes(ctx, "PrepareWrite", func() (err error) {
+		spec, err = s.prepareOnce(ctx, j, p, def)
+		return err
+	})
+	return spec, err
+}
+
+func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (*planv1.WriteSpec, error) {
 	t, mode := p.target, p.mode
 	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{JobID: j.id, Mode: mode, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location})
 	if err != nil {

@@ -60,6 +60,7 @@ type job struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the job's goroutine has ended
 	events chan any      // to the job's loop
+	again  bool          // an earlier incarnation had begun it
 
 	mu       sync.Mutex
 	rec      journal.Job

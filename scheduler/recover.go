@@ -45,7 +45,7 @@ func (s *Server) recover() error {
 
 // recoverJob prepares an open job: one that was planned gets its write state back, with the attempts that may still be running.
 func (s *Server) recoverJob(j *job) error {
-	s.toResume = append(s.toResume, j)
+	s.toResume, j.again = append(s.toResume, j), true
 	if j.rec.Write == nil {
 		return nil
 	}

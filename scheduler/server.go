@@ -66,7 +66,8 @@ type Server struct {
 	toResume []*job              // between recover and resume
 
 	endedMu  sync.Mutex
-	ended    map[string]bool // attempts of this incarnation that their executor has reported over
+	ended    map[string]time.Time // attempts of this incarnation that their executor has reported over
+	pruned   time.Time
 	sweepNow chan struct{}
 }
 
@@ -91,7 +92,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options) (*Server, erro
 	}
 	s := &Server{
 		cfg: cfg, opts: opts, log: opts.Logger, journal: jr, jobs: map[string]*job{}, attempts: map[string]*attempt{},
-		stopping: make(chan struct{}), done: make(chan struct{}), ended: map[string]bool{}, sweepNow: make(chan struct{}, 1),
+		stopping: make(chan struct{}), done: make(chan struct{}), ended: map[string]time.Time{}, sweepNow: make(chan struct{}, 1),
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(guard); err != nil {

@@ -170,7 +170,8 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 		return fail(codeUser, "CREATE TABLE makes the directory", "catalog %s has no schemas to create: its tables are directories", e.name)
 	}
 	what := "schema " + sql.JoinName(append([]string{e.name}, parts...))
-	if err := catalogError(e.catalog.CreateNamespace(j.ctx, parts, st.IfNotExists), what); err != nil {
+	// After a restart the schema may be there because this very statement made it.
+	if err := catalogError(e.catalog.CreateNamespace(j.ctx, parts, st.IfNotExists || j.again), what); err != nil {
 		return hinted(err, codeExists, "CREATE SCHEMA IF NOT EXISTS does nothing then")
 	}
 	return s.answer(j, []string{"result"}, []row{{"created " + what}})
@@ -285,17 +286,19 @@ func columnName(d *sinkv1.DescribeTableResponse, id int32) string {
 	return "?"
 }
 
-func (s *Server) describe(ctx context.Context, j *job, t *target) (*sinkv1.DescribeTableResponse, error) {
-	lease, sink, err := s.readLease(ctx, j.id, t)
-	if err != nil {
-		return nil, err
-	}
-	defer lease.Close()
-	d, err := sink.DescribeTable(ctx, &sinkv1.DescribeTableRequest{Lease: lease.Token(), Table: t.ref()})
-	if err != nil {
-		return nil, s.sinkFailure(ctx, t, err)
-	}
-	return d, nil
+func (s *Server) describe(ctx context.Context, j *job, t *target) (d *sinkv1.DescribeTableResponse, err error) {
+	err = s.overCrashes(ctx, "DescribeTable", func() error {
+		lease, sink, err := s.readLease(ctx, j.id, t)
+		if err != nil {
+			return err
+		}
+		defer lease.Close()
+		if d, err = sink.DescribeTable(ctx, &sinkv1.DescribeTableRequest{Lease: lease.Token(), Table: t.ref()}); err != nil {
+			return s.sinkFailure(ctx, t, err)
+		}
+		return nil
+	})
+	return d, err
 }
 
 func (s *Server) createTable(j *job, st *sql.CreateTable) error {
@@ -310,18 +313,26 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 	if err := s.ensureSchema(j.ctx, t); err != nil {
 		return err
 	}
-	lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowCreate: true})
+	var res *sinkv1.CreateTableResponse
+	err = s.overCrashes(j.ctx, "CreateTable", func() error {
+		lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowCreate: true})
+		if err != nil {
+			return err
+		}
+		defer lease.Close()
+		if res, err = sink.CreateTable(j.ctx, &sinkv1.CreateTableRequest{Lease: lease.Token(), Table: t.ref(), Definition: def}); err != nil {
+			return s.interrupted(j, s.sinkFailure(j.ctx, t, err))
+		}
+		return nil
+	})
 	if err != nil {
-		return err
-	}
-	defer lease.Close()
-	res, err := sink.CreateTable(j.ctx, &sinkv1.CreateTableRequest{Lease: lease.Token(), Table: t.ref(), Definition: def})
-	if err != nil {
-		err = s.sinkFailure(j.ctx, t, err)
 		var f *jobFailure
 		if errors.As(err, &f) && f.Code == codeExists {
 			if st.IfNotExists {
 				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s exists already", t)}})
+			}
+			if j.again {
+				return fail(codeLost, "DESCRIBE shows what is there", "this statement was interrupted and begun again, and table %s exists now: made by it, or by another", t)
 			}
 			f.Hint = "CREATE TABLE IF NOT EXISTS does nothing then"
 		}
@@ -355,16 +366,21 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 	if err != nil {
 		return err
 	}
-	lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowDrop: true})
+	err = s.overCrashes(j.ctx, "DropTable", func() error {
+		lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowDrop: true})
+		if err != nil {
+			return err
+		}
+		defer lease.Close()
+		if _, err := sink.DropTable(j.ctx, &sinkv1.DropTableRequest{Lease: lease.Token(), Table: t.ref()}); err != nil {
+			return s.interrupted(j, s.sinkFailure(j.ctx, t, err))
+		}
+		return nil
+	})
 	if err != nil {
-		return err
-	}
-	defer lease.Close()
-	if _, err := sink.DropTable(j.ctx, &sinkv1.DropTableRequest{Lease: lease.Token(), Table: t.ref()}); err != nil {
-		err = s.sinkFailure(j.ctx, t, err)
 		var f *jobFailure
 		if errors.As(err, &f) && f.Code == codeNotFound {
-			if st.IfExists {
+			if st.IfExists || j.again {
 				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s does not exist", t)}})
 			}
 			if t.entry.catalog != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/signet-io/signet/coordinator"
@@ -60,13 +61,22 @@ func committedAttempts(tx *journal.Tx, job string) (map[string]bool, error) {
 func (s *Server) attemptEnded(id string) bool {
 	s.endedMu.Lock()
 	defer s.endedMu.Unlock()
-	return s.ended[id]
+	_, ok := s.ended[id]
+	return ok
 }
+
+// endedKept is how long an ended attempt is remembered. A duty that comes later is swept twice instead of once.
+const endedKept = time.Hour
 
 // dutyConfirmed notes that an executor has said that an attempt is over.
 func (s *Server) dutyConfirmed(id string) {
+	now := time.Now()
 	s.endedMu.Lock()
-	s.ended[id] = true
+	s.ended[id] = now
+	if now.Sub(s.pruned) > endedKept/10 {
+		s.pruned = now
+		maps.DeleteFunc(s.ended, func(_ string, at time.Time) bool { return now.Sub(at) > endedKept })
+	}
 	s.endedMu.Unlock()
 	s.wakeSweeper()
 }

@@ -6,7 +6,7 @@
 //
 // Invariants:
 //   - A file that PutIfAbsent makes is visible only when it is whole and durable, and of many writers exactly one wins.
-//   - Whatever fails or dies leaves at most a temporary file, whose name starts with TempPrefix; List does not show it and
-//     SweepTemp removes it.
+//   - Whatever fails or dies leaves nothing; where files cannot be made without a name, it leaves at most a temporary file, whose name
+//     starts with TempPrefix: List does not show it and SweepTemp removes it.
 //   - URIs are raw: a space or a % in a path stands for itself, as other engines write it.
 package storage

@@ -139,7 +139,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPut_Crash kills the writer at each step: the file is whole or absent, and what stays is a temporary file that a sweep finds.
+// TestPut_Crash kills the writer at each step: the file is whole or absent. Where files cannot be made without a name, what stays is a
+// temporary file that a sweep finds.
 func TestPut_Crash(t *testing.T) {
 	for point, visible := range map[string]bool{"storage.put.before-sync": false, "storage.put.before-link": false, "storage.put.after-link": true} {
 		t.Run(point, func(t *testing.T) {
@@ -177,7 +178,6 @@ func TestPut_Crash(t *testing.T) {
 			temp, other := names()
 			assert.LessOrEqual(t, temp, 1)
 			if !visible {
-				assert.Equal(t, 1, temp, "the crash left its temporary file")
 				assert.Zero(t, other)
 			}
 			n, err := s.(storage.Sweeper).SweepTemp(t.Context(), dir, time.Now().Add(-time.Hour))

@@ -37,15 +37,7 @@ func (l *local) PutIfAbsent(ctx context.Context, uri string, body io.Reader) (In
 		if err := makeDirs(root, path.Dir(name)); err != nil {
 			return err
 		}
-		temp, err := writeTemp(ctx, root, path.Dir(name), body)
-		if err != nil {
-			return err
-		}
-		err = fault.Hit("storage.put.before-link")
-		if err == nil {
-			err = root.Link(temp, name)
-		}
-		_ = root.Remove(temp) // what stays behind is invisible, and swept
+		err := create(ctx, root, name, body)
 		if errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%s: %w", uri, ErrExists)
 		}
@@ -58,6 +50,38 @@ func (l *local) PutIfAbsent(ctx context.Context, uri string, body io.Reader) (In
 	return out, err
 }
 
+// create makes the whole file appear under its name, which must not exist. Its content is durable before, its name is not yet.
+func create(ctx context.Context, root *os.Root, name string, body io.Reader) error {
+	u, err := newUnnamed(root, path.Dir(name))
+	if err != nil {
+		return err
+	}
+	if u == nil {
+		return createByTemp(ctx, root, name, body)
+	}
+	err = fill(ctx, u.File, body)
+	if err == nil {
+		err = fault.Hit("storage.put.before-link")
+	}
+	if err == nil {
+		err = u.link(name)
+	}
+	return errors.Join(err, u.close())
+}
+
+func createByTemp(ctx context.Context, root *os.Root, name string, body io.Reader) error {
+	temp, err := writeTemp(ctx, root, path.Dir(name), body)
+	if err != nil {
+		return err
+	}
+	err = fault.Hit("storage.put.before-link")
+	if err == nil {
+		err = root.Link(temp, name)
+	}
+	_ = root.Remove(temp) // what stays behind is invisible, and swept
+	return err
+}
+
 // writeTemp writes a whole, durable temporary file into dir.
 func writeTemp(ctx context.Context, root *os.Root, dir string, body io.Reader) (string, error) {
 	temp := path.Join(dir, TempPrefix+rand.Text())
@@ -65,19 +89,24 @@ func writeTemp(ctx context.Context, root *os.Root, dir string, body io.Reader) (
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(f, contextReader{ctx, body})
+	err = errors.Join(fill(ctx, f, body), f.Close())
+	if err != nil {
+		_ = root.Remove(temp)
+		return "", err
+	}
+	return temp, nil
+}
+
+// fill writes the body and makes it durable.
+func fill(ctx context.Context, f *os.File, body io.Reader) error {
+	_, err := io.Copy(f, contextReader{ctx, body})
 	if err == nil {
 		err = fault.Hit("storage.put.before-sync")
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
-	if err != nil {
-		_ = root.Remove(temp)
-		return "", err
-	}
-	return temp, nil
+	return err
 }
 
 // finish makes the name durable and describes the file.

@@ -63,7 +63,8 @@ func limitGo() {
 	}
 }
 
-// signals ends the context at SIGTERM, at Ctrl-C unless a parent handles that, and when the parent is gone. A second signal ends the process.
+// signals ends the context at SIGTERM, at Ctrl-C unless a parent handles that, and when the parent is gone. A second signal ends the
+// process.
 func signals(opts *options) (context.Context, func()) {
 	stops := []os.Signal{syscall.SIGTERM}
 	if opts.ignoreInterrupt {

@@ -32,7 +32,7 @@ var operators = map[string]string{
 	"PIECEWISE_MERGE_JOIN": "a join", "IE_JOIN": "a join", "ASOF_JOIN": "a join", "CROSS_PRODUCT": "a join", "BLOCKWISE_NL_JOIN": "a join",
 	"POSITIONAL_JOIN": "a join", "LEFT_DELIM_JOIN": "a correlated subquery", "RIGHT_DELIM_JOIN": "a correlated subquery",
 	"STREAMING_SAMPLE": "a sample", "RESERVOIR_SAMPLE": "a sample", "CTE": "a common table expression used more than once",
-	"RECURSIVE_CTE": "a recursive query", "COLUMN_DATA_SCAN": "a constant part", "DUMMY_SCAN": "a constant part", "PIVOT": "PIVOT",
+	"RECURSIVE_CTE": "a recursive query", "REC_CTE": "a recursive query", "COLUMN_DATA_SCAN": "a constant part", "DUMMY_SCAN": "a constant part", "PIVOT": "PIVOT",
 }
 
 // explain fills in the plan and whether the query may be split by rows.

@@ -14,7 +14,7 @@ const (
 // giveBack returns it; after any failure healthy is false, and the instance is closed instead.
 func (p *Pool) Bare(ctx context.Context) (inst *Instance, giveBack func(healthy bool), err error) {
 	if inst = p.takeBare(); inst == nil {
-		if inst, err = p.Open(ctx, Access{}); err != nil {
+		if inst, err = p.Open(ctx, Access{BindOnly: true}); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -22,6 +22,9 @@ type Access struct {
 	Threads     int      // 0: 1
 	// KeepOrder keeps the order of the input in the output of queries without ORDER BY. It costs memory on large writes.
 	KeepOrder bool
+	// BindOnly switches off the optimizer, which nothing needs that only binds. It also computes constant expressions, so that preparing a
+	// query would run parts of it; DuckDB still computes some in planning.
+	BindOnly bool
 }
 
 // Setup prepares an instance before it is locked.
@@ -69,9 +72,6 @@ func (i *Instance) start(ctx context.Context) error {
 		return err
 	}
 	stmts := []string{"SET TimeZone='UTC'", "SET temp_directory=''"}
-	if i.opts.Threads > 1 {
-		stmts = append(stmts, fmt.Sprintf("SET threads=%d", i.opts.Threads))
-	}
 	if i.opts.MemoryBytes > 0 {
 		stmts = append(stmts, memoryLimit(i.opts.MemoryBytes))
 	}
@@ -101,8 +101,8 @@ func (i *Instance) lock(ctx context.Context, a Access) error {
 		}
 	}
 	var stmts []string
-	if n := max(1, a.Threads); n != i.opts.Threads {
-		stmts = append(stmts, fmt.Sprintf("SET threads=%d", n))
+	if a.Threads > 1 { // here and not ahead of need: DuckDB's threads inherit the priority of the one that starts them
+		stmts = append(stmts, fmt.Sprintf("SET threads=%d", a.Threads))
 	}
 	if a.KeepOrder {
 		stmts = append(stmts, "SET preserve_insertion_order=true")
@@ -112,6 +112,9 @@ func (i *Instance) lock(ctx context.Context, a Access) error {
 	}
 	if a.MemoryBytes > 0 && a.MemoryBytes != i.opts.MemoryBytes {
 		stmts = append(stmts, memoryLimit(a.MemoryBytes))
+	}
+	if a.BindOnly {
+		stmts = append(stmts, "PRAGMA disable_optimizer")
 	}
 	if len(a.ReadFiles) > 0 {
 		stmts = append(stmts, "SET allowed_paths="+ListLiteral(allowedPaths(a.ReadFiles)))

@@ -18,9 +18,7 @@ type Options struct {
 	// Setup runs once on each instance before it is locked, on the connection that Instance.Conn will return: the place to register
 	// functions of our own. It runs ahead of Open, so it costs no latency there.
 	Setup Setup
-	// Threads and MemoryBytes are what most calls of Open will ask for: instances are made ready with them. Default 1 thread, and DuckDB's own
-	// memory limit.
-	Threads     int
+	// MemoryBytes is the memory limit of instances whose Access has none, and of bare ones. Default: DuckDB's own, 80 % of the machine.
 	MemoryBytes int64
 	// Logger receives failures of the background refill. Default slog.Default().
 	Logger *slog.Logger
@@ -31,7 +29,6 @@ func (o Options) withDefaults() Options {
 		o.Ready = 2
 	}
 	o.Ready = max(0, o.Ready)
-	o.Threads = max(1, o.Threads)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

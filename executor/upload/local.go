@@ -45,14 +45,15 @@ func (Local) RemovePrefix(ctx context.Context, prefix string) (int, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return 0, fmt.Errorf("remove %s: %w", dir, err)
 	}
-	parent := filepath.Dir(dir)
-	for range 3 { // task, stage, job
-		if os.Remove(parent) != nil { // not empty, or not there
-			break
-		}
-		parent = filepath.Dir(parent)
-	}
+	removeEmpty(filepath.Dir(dir), 3) // task, stage, job
 	return n, nil
+}
+
+// removeEmpty removes a directory and so many levels above it in all, as long as they are empty.
+func removeEmpty(dir string, levels int) {
+	for ; levels > 0 && os.Remove(dir) == nil; levels-- {
+		dir = filepath.Dir(dir)
+	}
 }
 
 func ignoreMissing(err error) error {

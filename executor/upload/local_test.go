@@ -54,7 +54,7 @@ func TestPlace_NeverOverwrites(t *testing.T) {
 
 // /dev/shm is another file system on Linux: links do not reach across.
 func TestPlace_AcrossFileSystems(t *testing.T) {
-	shm, err := os.MkdirTemp("/dev/shm", "signet-test-")
+	shm, err := os.MkdirTemp("/dev/shm", "signet-test-") //nolint:usetesting // it must be on another file system
 	if err != nil {
 		t.Skip("no second file system here:", err)
 	}

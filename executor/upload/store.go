@@ -13,7 +13,8 @@ import (
 type Store interface {
 	// Writer is for one attempt's files. Nothing is created before the first Place.
 	Writer(ctx context.Context, prefix string) (Writer, error)
-	// RemovePrefix deletes everything below the prefix, and the prefix. A prefix that is not there is no error. It answers how many files went.
+	// RemovePrefix deletes everything below the prefix, and the prefix. A prefix that is not there is no error. It answers how many files
+	// went.
 	RemovePrefix(ctx context.Context, prefix string) (int, error)
 }
 
@@ -42,7 +43,7 @@ func (e *ResourceError) Unwrap() error { return e.Err }
 
 // resource wraps errors about the place rather than the file.
 func resource(dir string, err error) error {
-	hint := ""
+	var hint string
 	switch {
 	case err == nil:
 		return nil

@@ -42,7 +42,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkAgainstCopy runs a write task and a bare COPY with fsync of the same rows in turn and reports the ratio of their times: wall and processor.
+// BenchmarkAgainstCopy runs a write task and a bare COPY with fsync of the same rows in turn and reports the ratio of their times: wall and
+// processor.
 func BenchmarkAgainstCopy(b *testing.B) {
 	rows := os.Getenv("SIGNET_BENCH_ROWS")
 	if rows == "" {

@@ -53,8 +53,8 @@ func bound(l leaf, text string, upper bool) *planv1.Bound {
 	return &planv1.Bound{Value: v, Exact: true}
 }
 
-// stringBound cuts to width code points. A cut upper bound is rounded up over the surrogates, which no UTF-8 holds; where nothing can be rounded up there is no
-// bound (V4).
+// stringBound cuts to width code points. A cut upper bound is rounded up over the surrogates, which no UTF-8 holds; where nothing can be
+// rounded up there is no bound (V4).
 func stringBound(s string, width int, upper bool) *planv1.Bound {
 	exact := len(s) < cutAt
 	if cut := prefix(s, width); len(cut) < len(s) {

@@ -9,7 +9,8 @@ import (
 	"github.com/signet-io/signet/executor/duckdb"
 )
 
-// checkValues refuses what the formats cannot store and DuckDB can. Most of it is read off the statistics; nested columns with required parts cost a query.
+// checkValues refuses what the formats cannot store and DuckDB can. Most of it is read off the statistics; nested columns with required
+// parts cost a query.
 func (p *plan) checkValues(ctx context.Context, inst *duckdb.Instance, files []*written) error {
 	for _, f := range files {
 		for _, l := range p.leaves {
@@ -97,10 +98,11 @@ func requiredError(path string) error {
 	}
 }
 
-// nulls says whether any leaf whose key begins so may have a NULL in any file. Lists and maps always may: an absent one and an empty one count alike.
+// nulls says whether any leaf whose key begins so may have a NULL in any file. Lists and maps always may: an absent one and an empty one
+// count alike.
 func (p *plan) nulls(files []*written, key string) bool {
 	for _, l := range p.leaves {
-		if l.key != key && !(strings.HasSuffix(key, ".") && strings.HasPrefix(l.key, key)) {
+		if l.key != key && (!strings.HasSuffix(key, ".") || !strings.HasPrefix(l.key, key)) {
 			continue
 		}
 		for _, f := range files {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DuckDB prints dates as 2026-05-01, 12026-05-01 and 0044-03-15 (BC), times as 01:02:03[.000001], timestamps as a date, a space and a time, and instants in UTC
-// with +00. time.Parse knows neither the long years nor BC.
+// DuckDB prints dates as 2026-05-01, 12026-05-01 and 0044-03-15 (BC), times as 01:02:03[.000001], timestamps as a date, a space and a time,
+// and instants in UTC with +00. time.Parse knows neither the long years nor BC.
 
 // parseDate reads a date at the start of text: days since 1970-01-01.
 func parseDate(text string) (day int64, rest string, ok bool) {

@@ -11,8 +11,8 @@ import (
 	"github.com/signet-io/signet/executor/duckdb"
 )
 
-// explain finds the column and the value behind an error of the COPY: DuckDB names neither. It runs the query again, once or twice; what it cannot find stays DuckDB's error,
-// which is about the query itself then.
+// explain finds the column and the value behind an error of the COPY: DuckDB names neither. It runs the query again, once or twice; what it
+// cannot find stays DuckDB's error, which is about the query itself then.
 func (p *plan) explain(ctx context.Context, inst *duckdb.Instance, cause error) error {
 	if ctx.Err() != nil || duckdb.PlanError(cause).GetClass() != planv1.ErrorClass_ERROR_CLASS_USER {
 		return cause

@@ -14,8 +14,9 @@ import (
 	"github.com/signet-io/signet/executor/duckdb"
 )
 
-// fixFile rewrites a file whose columns of a fixed length DuckDB wrote with lengths in front of every value, which readers of fixed(n) refuse. Values and levels are copied
-// as they are, column by column: no other column changes, and no value is interpreted. Statistics stay; sizes are those of the new file.
+// fixFile rewrites a file whose columns of a fixed length DuckDB wrote with lengths in front of every value, which readers of fixed(n)
+// refuse. Values and levels are copied as they are, column by column: no other column changes, and no value is interpreted. Statistics
+// stay; sizes are those of the new file.
 func (p *plan) fixFile(ctx context.Context, f *written, target string) error {
 	in, err := file.OpenParquetFile(f.path, false)
 	if err != nil {
@@ -78,7 +79,11 @@ func (p *plan) fixInto(ctx context.Context, in *file.Reader, target string) (err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.fixGroup(in.RowGroup(g), w.AppendRowGroup()); err != nil {
+		group, err := w.AppendRowGroupChecked()
+		if err != nil {
+			return fmt.Errorf("row group %d of %s: %w", g, target, err)
+		}
+		if err := p.fixGroup(in.RowGroup(g), group); err != nil {
 			return fmt.Errorf("row group %d of %s: %w", g, target, err)
 		}
 	}

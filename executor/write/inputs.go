@@ -9,8 +9,8 @@ import (
 	"github.com/signet-io/signet/executor/duckdb"
 )
 
-// describe binds the query and answers its columns. Unlike duckdb.Describe it keeps the shape of nested types that no table can store as they are, such as {'a': NULL}: field
-// names must be compared before the cast forgets them.
+// describe binds the query and answers its columns. Unlike duckdb.Describe it keeps the shape of nested types that no table can store as
+// they are, such as {'a': NULL}: field names must be compared before the cast forgets them.
 func describe(ctx context.Context, inst *duckdb.Instance, sql string) ([]*planv1.Column, error) {
 	var cols []*planv1.Column
 	err := inst.WithSelect(ctx, sql, func(_ mapping.Connection, stmt mapping.PreparedStatement) error {

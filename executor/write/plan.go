@@ -75,7 +75,8 @@ func (p *plan) addColumns(out []*planv1.OutputColumn, inputs []*planv1.Column) e
 	return nil
 }
 
-// fileName is the column's name in the file. DuckDB takes names that differ in case only for one; readers go by field id, so the second may differ.
+// fileName is the column's name in the file. DuckDB takes names that differ in case only for one; readers go by field id, so the second may
+// differ.
 func fileName(f *planv1.Field, used map[string]bool) string {
 	name := f.GetName()
 	for n := 0; used[strings.ToLower(name)]; n++ {
@@ -156,8 +157,9 @@ func join(parent, name string) string {
 	return parent + "." + name
 }
 
-// addSort decides the order of the one pass. Where many partitions are expected their keys come first, so that each one's rows meet in few files, and the table's sort order
-// follows, so that most files come out sorted; where few are expected, sorting each file afterwards costs less.
+// addSort decides the order of the one pass. Where many partitions are expected their keys come first, so that each one's rows meet in few
+// files, and the table's sort order follows, so that most files come out sorted; where few are expected, sorting each file afterwards costs
+// less.
 func (p *plan) addSort(forPartitions bool) error {
 	p.sorted = p.spec.GetSortOrderId() != 0 && len(p.spec.GetSort()) > 0
 	if p.partitioned() {

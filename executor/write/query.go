@@ -37,8 +37,9 @@ func (p *plan) tableRows() string {
 	return "(SELECT " + strings.Join(parts, ", ") + " FROM " + p.inputRows() + ") AS __t"
 }
 
-// copySQL writes everything in one pass. Rows that meet in one file come in order only if that file is the single output (DuckDB 1.5.6 interleaves the row
-// groups of rolled and of partitioned output), so a sorted table without partitions is written to one file and cut afterwards.
+// copySQL writes everything in one pass. Rows that meet in one file come in order only if that file is the single output (DuckDB 1.5.6
+// interleaves the row groups of rolled and of partitioned output), so a sorted table without partitions is written to one file and cut
+// afterwards.
 func (p *plan) copySQL(dir string) string {
 	var cols, keys []string
 	for n, c := range p.columns {

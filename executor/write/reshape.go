@@ -9,7 +9,8 @@ import (
 	"github.com/signet-io/signet/executor/duckdb"
 )
 
-// reshape gives files the order and the size that the one pass could not give them: rows sorted within partitioned files, and outsize files cut.
+// reshape gives files the order and the size that the one pass could not give them: rows sorted within partitioned files, and outsize files
+// cut.
 func (p *plan) reshape(ctx context.Context, inst *duckdb.Instance, dir string, files []*written) ([]*written, error) {
 	unsorted, err := p.unsorted(ctx, inst, files)
 	if err != nil {

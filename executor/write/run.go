@@ -34,8 +34,8 @@ const uploads = 4
 // KeepOrder says whether the task needs Access.KeepOrder: cutting sorted files reads them in order.
 func KeepOrder(task *planv1.Task) bool { return task.GetWrite().GetSpec().GetSortOrderId() != 0 }
 
-// Run writes the rows of a task whose sources are bound, and answers its data files, which are durable under their final names. After an error some files may lie below the
-// task's prefix; the caller sweeps it.
+// Run writes the rows of a task whose sources are bound, and answers its data files, which are durable under their final names. After an
+// error some files may lie below the task's prefix; the caller sweeps it.
 func Run(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Options) ([]*planv1.DataFile, error) {
 	inputs, err := describe(ctx, inst, task.GetSql())
 	if err != nil {

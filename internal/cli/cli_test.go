@@ -126,7 +126,7 @@ func TestSQL_ExplainIsPlainText(t *testing.T) {
 func TestSQL_PassesWhatTheSchedulerNeeds(t *testing.T) {
 	f := answering(t)
 	var c command
-	require.Equal(t, cli.ExitOK, c.at(t, f.Start(t), "sql", "SELECT 1", "--catalog", "lake", "--schema", "demo", "--set", "a=b,c=d", "--idempotency-key", "k"))
+	require.Equal(t, cli.ExitOK, c.at(t, f.Start(t), "sql", "SELECT 1", "--catalog", "lake", "--schema", "demo", "--idempotency-key", "k"))
 	r := f.Seen().Submits[0]
 	wd, err := os.Getwd()
 	require.NoError(t, err)
@@ -134,7 +134,6 @@ func TestSQL_PassesWhatTheSchedulerNeeds(t *testing.T) {
 	require.Equal(t, "lake", r.GetDefaultCatalog())
 	require.Equal(t, "demo", r.GetDefaultSchema())
 	require.Equal(t, wd, r.GetBaseDir())
-	require.Equal(t, map[string]string{"a": "b", "c": "d"}, r.GetSettings())
 	require.Equal(t, "k", r.GetIdempotencyKey())
 }
 

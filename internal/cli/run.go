@@ -70,7 +70,7 @@ func (r *run) submit(ctx context.Context) (*client.Result, error) {
 
 func (r *run) options() []client.StatementOption {
 	opts := []client.StatementOption{
-		client.WithDefaults(r.flags.catalog, r.flags.schema), client.WithBaseDir(r.base), client.WithSettings(r.flags.set),
+		client.WithDefaults(r.flags.catalog, r.flags.schema), client.WithBaseDir(r.base),
 		client.WithProgress(r.progress.update),
 		client.WithSubmitted(func(id string, _ bool) {
 			r.jobID.Store(&id)

@@ -19,7 +19,6 @@ type sqlFlags struct {
 	output          string
 	key             string
 	catalog, schema string
-	set             map[string]string
 	quiet           bool
 }
 
@@ -45,7 +44,6 @@ func (a *app) sqlCommand() *cobra.Command {
 	fl.StringVar(&f.key, "idempotency-key", "", "what must happen once; see above")
 	fl.StringVar(&f.catalog, "catalog", "", "catalog of names that give none")
 	fl.StringVar(&f.schema, "schema", "", "schema of names that give none")
-	fl.StringToStringVar(&f.set, "set", nil, "session setting, name=value")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	a.connectionFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(format.Kinds, cobra.ShellCompDirectiveNoFileComp)) // the flag exists

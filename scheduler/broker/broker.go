@@ -76,7 +76,6 @@ type Broker struct {
 	mu     sync.RWMutex
 	leases map[leaseHash]*Lease
 	closed bool
-	places places
 }
 
 // leaseHash keeps tokens out of the map: a lookup compares nothing that an attacker could guess byte by byte.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/catalogtest"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/scheduler/broker"
@@ -85,8 +86,47 @@ func TestCommit_LostReply(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, r.GetVersion(), j.gate.m.Result().Version)
 	require.False(t, j.gate.m.Result().Already)
+	require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeLanded}, j.gate.outcomes())
 	require.Equal(t, 1, b.counts()[j.spec.Markers[0]])
 	require.Len(t, b.cat.Sent(), 1)
+}
+
+// lyingCatalog lands a commit and then says what it was told to say.
+type lyingCatalog struct {
+	catalog.Catalog
+	says error
+}
+
+func (c *lyingCatalog) Commit(ctx context.Context, id catalog.Ident, requirements, updates []byte) (*catalog.Table, error) {
+	if t, err := c.Catalog.Commit(ctx, id, requirements, updates); err != nil || c.says == nil {
+		return t, err
+	}
+	return nil, c.says
+}
+
+// C3: a definite answer about our own landed commit (a 503 that the client repeated, then a 409) is no failure: the table is asked first.
+func TestCommit_DefiniteAnswerAboutOurOwnCommit(t *testing.T) {
+	for _, says := range []error{catalog.ErrConflict, catalog.ErrPermanent, catalog.ErrNotSent} {
+		b := newBench(t)
+		b.createTable()
+		j := b.job(func(s *broker.LeaseSpec) { s.Catalog = &lyingCatalog{b.cat, says} })
+		_, err := j.sink.append()
+		require.NoError(t, err)
+		require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeLanded}, j.gate.outcomes())
+		require.Equal(t, 1, b.counts()[j.spec.Markers[0]])
+	}
+}
+
+// After an unknown outcome, what the catalog says about a repetition is not the end: an earlier copy may still land.
+func TestCommit_RepetitionIsRefusedAndLandsAnyway(t *testing.T) {
+	b := newBench(t)
+	b.createTable()
+	j := b.job()
+	b.cat.Next(catalogtest.Dropped, catalogtest.Conflict, catalogtest.Refuse)
+	_, err := j.sink.append()
+	require.NoError(t, err)
+	require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeUnknown, coordinator.OutcomeLanded}, j.gate.outcomes())
+	require.Len(t, b.cat.Sent(), 4)
 }
 
 // C2, I5: an error that applied nothing is not believed either: the identical request goes out again until it lands.
@@ -232,6 +272,8 @@ func TestCommit_GoesOnWithoutThePlugin(t *testing.T) {
 	j.lease.Close()
 	_ = b.cat.Release(context.Background())
 	j.gate.await(coordinator.Committed)
+	require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeLanded}, j.gate.outcomes(), "the send itself was not cut")
+	require.Len(t, b.cat.Sent(), 1)
 	require.Equal(t, 1, b.counts()[j.spec.Markers[0]])
 }
 

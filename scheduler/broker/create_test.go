@@ -136,7 +136,7 @@ func TestCreate_Refusals(t *testing.T) {
 	}
 }
 
-// All leases of a job name one place, although a catalog chooses anew where files lie already.
+// All leases of a job name the place that was chosen first, although the catalog would choose anew where files lie already.
 func TestCreate_OnePlacePerJob(t *testing.T) {
 	b := newBench(t)
 	j := b.createJob()
@@ -144,6 +144,7 @@ func TestCreate_OnePlacePerJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, l.home, j.lease.Location())
 	require.NoError(t, j.sink.put(l.home+"/metadata/x.avro", []byte("x")))
+	j.spec.Location = j.lease.Location()
 	j.newLease()
 	_, err = j.create()
 	require.NoError(t, err)

@@ -70,20 +70,15 @@ func (l *Lease) sendMissing(st grpc.ServerStreamingServer[hostv1.LoadTableRespon
 	return st.Send(&hostv1.LoadTableResponse{Missing: true, DefaultLocation: location})
 }
 
-// defaultLocation is where the lease may create its table: chosen once per job, because a catalog may answer anew each time, and will where
-// the job's files lie already.
+// defaultLocation is where the lease may create its table: LeaseSpec.Location, or what the catalog says the first time it is asked. It answers
+// anew each time, and will where files lie already, so that a job with several leases gives them all one Location.
 func (l *Lease) defaultLocation(ctx context.Context) (string, error) {
 	if known := l.Location(); known != "" {
 		return known, nil
 	}
-	key := l.spec.JobID + "\x00" + l.spec.Ident.String()
-	location, ok := l.b.places.get(key)
-	if !ok {
-		var err error
-		if location, err = l.spec.Catalog.DefaultLocation(ctx, l.spec.Ident); err != nil {
-			return "", err
-		}
-		location = l.b.places.put(key, location)
+	location, err := l.spec.Catalog.DefaultLocation(ctx, l.spec.Ident)
+	if err != nil {
+		return "", err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -169,7 +169,7 @@ func TestResolve_WaitsForTheCatalog(t *testing.T) {
 	b := newBench(t)
 	b.createTable()
 	j, a := sealed(t, b, catalogtest.Dropped, true)
-	blind := &blindCatalog{Catalog: b.cat}
+	blind := &blindCatalog{Catalog: b.cat, loads: make(chan struct{})}
 	blind.blind.Store(true)
 	j.spec.Catalog = blind
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,8 +178,8 @@ func TestResolve_WaitsForTheCatalog(t *testing.T) {
 		_, err := j.broker.Resolve(ctx, j.spec, a)
 		done <- err
 	}()
-	for blind.loads.Load() < 5 {
-		time.Sleep(time.Millisecond) // the loads are counted, not awaited: there is no other sign of a resolver at work
+	for range 5 {
+		<-blind.loads
 	}
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
@@ -191,11 +191,14 @@ func TestResolve_WaitsForTheCatalog(t *testing.T) {
 type blindCatalog struct {
 	catalog.Catalog
 	blind atomic.Bool
-	loads atomic.Int64
+	loads chan struct{} // one for each load that somebody waits for; nil: nobody does
 }
 
 func (c *blindCatalog) Load(ctx context.Context, id catalog.Ident) (*catalog.Table, error) {
-	c.loads.Add(1)
+	select {
+	case c.loads <- struct{}{}:
+	default:
+	}
 	if c.blind.Load() {
 		return nil, errors.New("connection refused")
 	}

@@ -43,7 +43,7 @@ func (a *attempt) run(ctx context.Context) error {
 	err = a.send(ctx, req)
 	a.lap(&a.resp.Timings.CommitMicros, &start)
 	if err == nil && listURI != "" {
-		a.sink.lists.put(tableName(a.batch.req.GetTable()), listURI, manifests)
+		a.sink.lists.put(listURI, listURI, manifests)
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (a *attempt) parents(ctx context.Context, base *meta.Metadata, head *meta.S
 	if head == nil {
 		return nil, nil
 	}
-	manifests, err := a.sink.manifests(ctx, a.host, tableName(a.batch.req.GetTable()), head)
+	manifests, err := a.sink.manifests(ctx, a.host, head)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (a *attempt) parents(ctx context.Context, base *meta.Metadata, head *meta.S
 		if m.SnapshotID == nil {
 			m.SnapshotID = &head.ID // the nearest that is known
 		}
-		if base.FormatVersion >= 2 && !(m.Files.Known() && m.Rows.Known()) { // tables that were of version 1 once
+		if base.FormatVersion >= 2 && (!m.Files.Known() || !m.Rows.Known()) { // tables that were of version 1 once
 			if m.Files, m.Rows, err = a.count(ctx, m.Path); err != nil {
 				return nil, err
 			}
@@ -210,8 +210,8 @@ func (a *attempt) count(ctx context.Context, uri string) (files, rows icefile.Co
 }
 
 // manifests reads the manifest list of a snapshot.
-func (s *Sink) manifests(ctx context.Context, h Host, key string, snap *meta.Snapshot) ([]icefile.Manifest, error) {
-	if uri, list, ok := s.lists.latest(key); ok && uri == snap.ManifestList {
+func (s *Sink) manifests(ctx context.Context, h Host, snap *meta.Snapshot) ([]icefile.Manifest, error) {
+	if _, list, ok := s.lists.latest(snap.ManifestList); ok {
 		return list, nil
 	}
 	raw, err := h.Get(ctx, snap.ManifestList)
@@ -222,7 +222,7 @@ func (s *Sink) manifests(ctx context.Context, h Host, key string, snap *meta.Sna
 	if err != nil {
 		return nil, sdk.Refuse(sdk.Permanent, "manifest list %s: %v", snap.ManifestList, err)
 	}
-	s.lists.put(key, snap.ManifestList, list)
+	s.lists.put(snap.ManifestList, snap.ManifestList, list)
 	return list, nil
 }
 

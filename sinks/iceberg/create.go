@@ -4,11 +4,13 @@ import (
 	"context"
 	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
 	hostv1 "github.com/signet-io/signet/api/host/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
@@ -35,12 +37,12 @@ func (s *Sink) createTable(ctx context.Context, h Host, req *sinkv1.CreateTableR
 	if err != nil {
 		return nil, err
 	}
-	if err := hit("iceberg.create.after-send"); err != nil {
+	if err := fault.Hit("iceberg.create.after-send"); err != nil {
 		return nil, err
 	}
-	m, err := meta.Parse(raw)
+	m, err := s.created(ctx, h, req.GetTable(), raw)
 	if err != nil {
-		return nil, permanent(req.GetTable(), err)
+		return nil, err
 	}
 	// What is honoured is read from the table as the catalog made it; some give another version than was asked for.
 	spec, err := appendSpec(m)
@@ -55,6 +57,22 @@ func (s *Sink) createTable(ctx context.Context, h Host, req *sinkv1.CreateTableR
 		warnings = append(warnings, "the catalog made a table of format version "+strconv.Itoa(m.FormatVersion)+", not "+strconv.Itoa(d.version))
 	}
 	return &sinkv1.CreateTableResponse{TableUuid: m.UUID, Location: m.Location, Warnings: warnings}, nil
+}
+
+// created reads the metadata of the table that was just made; a host may leave it out.
+func (s *Sink) created(ctx context.Context, h Host, ref *sinkv1.TableRef, raw []byte) (*meta.Metadata, error) {
+	if len(raw) == 0 {
+		t, err := s.existing(ctx, h, ref)
+		if err != nil {
+			return nil, err
+		}
+		return t.Metadata, nil
+	}
+	m, err := meta.Parse(raw)
+	if err != nil {
+		return nil, permanent(ref, err)
+	}
+	return m, nil
 }
 
 // prepareCreate plans the table that a CREATE TABLE AS SELECT will create with its first snapshot.
@@ -73,11 +91,11 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 	if d.version == 1 && !s.version1 {
 		return nil, permanent(req.GetTable(), errVersion1)
 	}
-	if d.location == "" {
-		d.location = t.defaultLocation
+	if d.location != "" && !sameLocation(d.location, t.defaultLocation) { // better now than after the rows have been written
+		return nil, sdk.Refuse(sdk.Permanent, "table %s: location %s: the host creates it at %s only", tableName(req.GetTable()), d.location, t.defaultLocation)
 	}
-	if d.location == "" {
-		return nil, sdk.Refuse(sdk.Permanent, "table %s: neither the statement nor the catalog says where it should be", tableName(req.GetTable()))
+	if d.location = t.defaultLocation; d.location == "" {
+		return nil, sdk.Refuse(sdk.Permanent, "table %s: the host does not say where it should be", tableName(req.GetTable()))
 	}
 	id, err := uuid.NewRandom()
 	if err != nil {
@@ -90,6 +108,12 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 	}
 	spec.Warnings = append(d.warnings, spec.GetWarnings()...)
 	return &sinkv1.PrepareWriteResponse{Spec: spec}, nil
+}
+
+// sameLocation takes a local path and its URI for the same.
+func sameLocation(a, b string) bool {
+	local := func(s string) string { return strings.TrimRight(strings.TrimPrefix(s, "file://"), "/") }
+	return local(a) == local(b)
 }
 
 // DropTable implements sdk.TableDropper.

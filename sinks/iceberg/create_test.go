@@ -165,6 +165,16 @@ func TestCreateAsSelect_Refusals(t *testing.T) {
 
 	_, err := c.PrepareWrite(t.Context(), &sinkv1.PrepareWriteRequest{Table: h.ref(), Mode: sinkv1.WriteMode_WRITE_MODE_CREATE, Definition: simple(nil)})
 	refused(t, err, sdk.Exists)
+	free := newHost(t, "free")
+	at := func(location string) error {
+		def := simple(nil)
+		def.Location = location
+		_, err := free.client(New()).PrepareWrite(t.Context(), &sinkv1.PrepareWriteRequest{Table: free.ref(), Mode: sinkv1.WriteMode_WRITE_MODE_CREATE, Definition: def})
+		return err
+	}
+	refused(t, at("file:///elsewhere"), sdk.Permanent, "file:///elsewhere", free.location())
+	require.NoError(t, at(free.location()+"/"))
+	require.NoError(t, at(free.path(free.location())))
 	other := newHost(t, "old")
 	_, err = other.client(New()).PrepareWrite(t.Context(), &sinkv1.PrepareWriteRequest{
 		Table: other.ref(), Mode: sinkv1.WriteMode_WRITE_MODE_CREATE, Definition: simple(map[string]string{"format-version": "1"}),

@@ -141,7 +141,9 @@ func TestCaches_SaveTheLoadAndTheList(t *testing.T) {
 	require.Empty(t, h.gets, "this process wrote every list it needs")
 	other := h.client(New())
 	j := newJob(t, h, other)
-	j.land(j.write(row{vInt(9), vStr("b")}))
+	require.NoError(t, j.stage(j.write(row{vInt(9), vStr("b")})))
+	require.Len(t, h.gets, 1, "the list is read while tasks run")
+	require.Equal(t, sinkv1.Outcome_OUTCOME_COMMITTED, j.commit().GetOutcome())
 	require.Len(t, h.gets, 1)
 	readBack(t, h, 4)
 }

@@ -147,7 +147,7 @@ func (h *testHost) CommitTable(st grpc.ClientStreamingServer[hostv1.CommitTableR
 	var requirements, updates []byte
 	for {
 		m, err := st.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -335,7 +335,7 @@ func (h *testHost) PutIfAbsent(st grpc.ClientStreamingServer[hostv1.PutIfAbsentR
 	var body []byte
 	for {
 		m, err := st.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

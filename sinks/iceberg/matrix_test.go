@@ -49,7 +49,9 @@ func allTypes() []*planv1.Field {
 	return []*planv1.Field{
 		required(field("id", kLong)), field("bo", kBool), field("i", kInt), field("l", kLong), field("f", kFloat), field("d", kDbl),
 		decimal("dec9", 9, 2), decimal("dec18", 18, 0), decimal("dec38", 38, 10), field("dt", kDate), field("tm", kTime), field("ts", kTS), field("tz", kTSTZ),
-		field("s", kStr), field("u", kUUID), {Name: "fx", Type: &planv1.Type{Kind: kFixed, Length: 4}}, field("b", kBin),
+		field("s", kStr), field("u", kUUID),
+		{Name: "fx", Type: &planv1.Type{Kind: kFixed, Length: 4}},
+		field("b", kBin),
 	}
 }
 
@@ -74,7 +76,7 @@ func allRows() []row {
 		},
 		{
 			vInt(6), vBool(true), vInt(15), vInt(15), vF32(3.25), vF64(3.25), vDec("123456", 2), vDec("1000", 0), vDec("12345678901234567890", 10), vInt(-365), vInt(5), vInt(-365 * day), vInt(-365*day - 1),
-			vStr("\ud7ff\ud7ff\U0010ffff end"), vUUID(u1), vBin(1, 2, 3, 5), []*planv1.Value{vBin([]byte("a binary value longer than sixteen bytes")...)}[0],
+			vStr("\ud7ff\ud7ff\U0010ffff end"), vUUID(u1), vBin(1, 2, 3, 5), vBin([]byte("a binary value longer than sixteen bytes")...),
 		},
 		{
 			vInt(7), vBool(false), vInt(16), vInt(17), vF32(float32(math.Copysign(0, -1))), vF64(math.Copysign(0, -1)), vDec("-123456", 2), vDec("-1000", 0), vDec("-12345678901234567890", 10), vInt(11016), vInt(7), vInt(11016 * day), vInt(11016*day + 5),
@@ -136,11 +138,7 @@ func TestMatrix_EveryTypeAndTransform(t *testing.T) {
 				half := len(files) / 2
 				j.land(files[:half], files[half:])
 				readBack(t, h, int64(len(allRows())))
-				if dir := os.Getenv("SIGNET_TEST_WAREHOUSE"); dir != "" {
-					expected := filepath.Join(dir, "expected")
-					require.NoError(t, os.MkdirAll(expected, 0o750))
-					require.NoError(t, os.WriteFile(filepath.Join(expected, h.name+".parquet"), parquetOf(t, j.spec.GetSchema().GetFields(), allRows()), 0o600))
-				}
+				leaveExpected(t, h, parquetOf(t, j.spec.GetSchema().GetFields(), allRows()))
 			})
 		}
 	}
@@ -153,4 +151,42 @@ func readBack(t *testing.T, h *testHost, rows int64) {
 	require.NoError(t, err)
 	defer tbl.Release()
 	require.Equal(t, rows, tbl.NumRows())
+}
+
+// TestNames_OddPartitionColumns: names that Avro forbids, and values that paths forbid (V2, V3, V8).
+func TestNames_OddPartitionColumns(t *testing.T) {
+	h := newHost(t, "names")
+	c := h.client(New())
+	names := []string{"a key", "😎", "a.b", "9x", "a/b", "data#1", "größe", `q"q`, "a_x20key"}
+	def := &sinkv1.TableDefinition{Schema: &planv1.Schema{Fields: []*planv1.Field{field("id", kLong)}}}
+	for _, n := range names {
+		def.Schema.Fields = append(def.Schema.Fields, field(n, kStr))
+		def.Partition = append(def.Partition, clause(n, tIdentity))
+	}
+	createTable(t, h, c, def)
+	j := newJob(t, h, c)
+	var rows []row
+	for i, v := range []*planv1.Value{vStr("11/12/13"), vStr("a=b&c%20 d"), vStr(""), null, vStr("null")} {
+		r := row{vInt(int64(i))}
+		for range names {
+			r = append(r, v)
+		}
+		rows = append(rows, r)
+	}
+	j.land(j.write(rows...))
+	readBack(t, h, 5)
+	resp, _, err := scanAll(t, h, c, "")
+	require.NoError(t, err)
+	require.Len(t, resp.GetFiles(), 5)
+	leaveExpected(t, h, parquetOf(t, j.spec.GetSchema().GetFields(), rows))
+}
+
+// leaveExpected puts the rows of a table beside the warehouse that other implementations will read.
+func leaveExpected(t *testing.T, h *testHost, rows []byte) {
+	t.Helper()
+	if dir := os.Getenv("SIGNET_TEST_WAREHOUSE"); dir != "" {
+		expected := filepath.Join(dir, "expected")
+		require.NoError(t, os.MkdirAll(expected, 0o750))
+		require.NoError(t, os.WriteFile(filepath.Join(expected, h.name+".parquet"), rows, 0o600))
+	}
 }

@@ -44,7 +44,7 @@ func (s *Sink) planScan(ctx context.Context, h Host, req *sinkv1.PlanScanRequest
 	}
 	first.Version = versionOf(snap.ID)
 	sc := &scan{table: t.Metadata, schema: schema, specs: map[int32]*scanSpec{}}
-	list, err := s.manifests(ctx, h, tableName(req.GetTable()), snap)
+	list, err := s.manifests(ctx, h, snap)
 	if err != nil {
 		return err
 	}

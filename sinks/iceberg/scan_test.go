@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"testing"
 
 	icebergo "github.com/apache/iceberg-go"
@@ -178,6 +179,33 @@ func TestPlanScan_RefusesByName(t *testing.T) {
 		h.rewriteMetadata(change)
 		err := New().planScan(t.Context(), &rawHost{t: t, h: h}, &sinkv1.PlanScanRequest{Table: h.ref()}, func(*sinkv1.PlanScanResponse) error { return nil })
 		refused(t, err, sdk.Permanent, want)
+	}
+}
+
+func TestPlanScan_DamagedFilesAreNamed(t *testing.T) {
+	for _, what := range []string{"list", "manifest"} {
+		h, c := simpleTable(t, "damaged", New())
+		j := newJob(t, h, c)
+		j.land(j.write(row{vInt(1), vStr("a")}))
+		uri := h.table().CurrentSnapshot().ManifestList
+		if what == "manifest" {
+			uri = h.readList(uri)[0].Path
+		}
+		raw, err := os.ReadFile(h.path(uri))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(h.path(uri), raw[:len(raw)-5], 0o600))
+		_, _, err = scanAll(t, h, h.client(New()), "")
+		refused(t, err, sdk.Permanent, uri, "damaged Avro data")
+		require.NoError(t, os.Remove(h.path(uri)))
+		_, _, err = scanAll(t, h, h.client(New()), "")
+		refused(t, err, sdk.NotFound, uri)
+		if what == "list" {
+			next := newJob(t, h, h.client(New()))
+			require.NoError(t, next.stage(next.write(row{vInt(2), vStr("b")})))
+			resp := next.commit()
+			require.Equal(t, sinkv1.Outcome_OUTCOME_PERMANENT, resp.GetOutcome(), "nothing may be committed on top")
+			require.Contains(t, resp.GetMessage(), uri)
+		}
 	}
 }
 

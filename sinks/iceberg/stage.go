@@ -17,7 +17,20 @@ import (
 
 // Stage implements sdk.Sink.
 func (s *Sink) Stage(ctx context.Context, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
-	return stage(ctx, sdk.HostFrom(ctx), header, manifests)
+	h := sdk.HostFrom(ctx)
+	s.warm(ctx, h, header.GetTable())
+	return stage(ctx, h, header, manifests)
+}
+
+// warm reads the manifest list on which the commit will probably build, while tasks still run. If it fails, so will the commit, and that will say so.
+func (s *Sink) warm(ctx context.Context, h Host, ref *sinkv1.TableRef) {
+	_, m, ok := s.tables.latest(tableName(ref))
+	if !ok {
+		return
+	}
+	if head, err := m.Head(); err == nil && head != nil && head.ManifestList != "" {
+		_, _ = s.manifests(ctx, h, head)
+	}
 }
 
 // staging packs the files of one call into Iceberg manifests.

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Executors     int      // separate processes, started with the cluster
 	Config        string   // more YAML, appended
-	CatalogConfig string   // more YAML below catalogs.lake, six spaces indented
+	CatalogConfig string   // more YAML below catalogs.lake or catalogs, indented by four or two
 	SchedulerEnv  []string // of the first scheduler
 	ExecutorArgs  []string
 }

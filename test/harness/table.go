@@ -18,13 +18,14 @@ import (
 
 // Table is a table's state, read past Signet: the catalog's row, the metadata file, the Iceberg manifests, the directory.
 type Table struct {
-	Exists    bool
-	Metadata  table.Metadata
-	Snapshots int
-	Markers   []string // of the property, oldest first
-	Records   int64    // of the current snapshot's files
-	Files     []string // data files of the current snapshot, paths
-	Orphans   []string // files below the location that no metadata refers to
+	Exists           bool
+	Metadata         table.Metadata
+	MetadataLocation string
+	Snapshots        int
+	Markers          []string // of the property, oldest first
+	Records          int64    // of the current snapshot's files
+	Files            []string // data files of the current snapshot, paths
+	Orphans          []string // files below the location that no metadata refers to
 }
 
 // Table reads the state of lake.<schema>.<name>.
@@ -32,11 +33,11 @@ func (c *Cluster) Table(schema, name string) Table {
 	c.t.Helper()
 	location, ok := c.metadataLocation(schema, name)
 	if !ok {
-		return Table{}
+		return Table{Orphans: unknown(c.t, filepath.Join(c.Dir, "warehouse", schema, name), nil)}
 	}
 	store := icebergio.LocalFS{}
 	md := readMetadata(c.t, store, location)
-	out := Table{Exists: true, Metadata: md, Snapshots: len(md.Snapshots())}
+	out := Table{Exists: true, Metadata: md, MetadataLocation: location, Snapshots: len(md.Snapshots())}
 	known := map[string]bool{clean(location): true}
 	for m := range md.PreviousFiles() {
 		known[clean(m.MetadataFile)] = true

@@ -100,7 +100,7 @@ func appendManifest(b []byte, version int, m *Manifest, firstRowID *int64) ([]by
 	if m.SnapshotID == nil {
 		return nil, fmt.Errorf("manifest %s: the snapshot that added it is not known", m.Path)
 	}
-	if version >= 2 && !(m.Files.Known() && m.Rows.Known()) {
+	if version >= 2 && (!m.Files.Known() || !m.Rows.Known()) {
 		return nil, fmt.Errorf("manifest %s: its counts are not known", m.Path)
 	}
 	b = avro.AppendString(b, m.Path)

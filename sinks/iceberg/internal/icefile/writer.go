@@ -53,9 +53,12 @@ func NewWriter(l Layout) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{enc: enc, schema: schema, paths: map[[16]byte]struct{}{}, tuples: map[uint64]struct{}{}, header: []avro.KV{
-		{Key: "schema", Value: string(l.Schema.JSON)}, {Key: "schema-id", Value: strconv.Itoa(int(l.Schema.ID))},
-		{Key: "partition-spec", Value: string(l.Spec.JSON)}, {Key: "partition-spec-id", Value: strconv.Itoa(int(l.Spec.ID))},
-		{Key: "format-version", Value: strconv.Itoa(l.Version)}, {Key: "content", Value: "data"},
+		{Key: "schema", Value: string(l.Schema.JSON)},
+		{Key: "schema-id", Value: strconv.Itoa(int(l.Schema.ID))},
+		{Key: "partition-spec", Value: string(l.Spec.JSON)},
+		{Key: "partition-spec-id", Value: strconv.Itoa(int(l.Spec.ID))},
+		{Key: "format-version", Value: strconv.Itoa(l.Version)},
+		{Key: "content", Value: "data"},
 	}}
 	if w.out, err = avro.NewWriter(schema, w.header); err != nil {
 		return nil, err

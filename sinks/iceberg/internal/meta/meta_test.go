@@ -158,9 +158,12 @@ func TestNewSpec_NamesAsTheReferenceImplementation(t *testing.T) {
 		f("s", prim(planv1.TypeKind_TYPE_KIND_STRING), false),
 		f("st", &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_STRUCT, Fields: []*planv1.Field{f("a", prim(planv1.TypeKind_TYPE_KIND_INT32), false)}}, false))
 	spec, err := NewSpec(s, []Clause{
-		{"ts", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_HOUR}}, {"dt", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_YEAR}},
-		{"s", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_IDENTITY}}, {"s", Transform{planv1.TransformKind_TRANSFORM_KIND_BUCKET, 16}},
-		{"s", Transform{planv1.TransformKind_TRANSFORM_KIND_TRUNCATE, 4}}, {"s", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_VOID}},
+		{"ts", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_HOUR}},
+		{"dt", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_YEAR}},
+		{"s", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_IDENTITY}},
+		{"s", Transform{planv1.TransformKind_TRANSFORM_KIND_BUCKET, 16}},
+		{"s", Transform{planv1.TransformKind_TRANSFORM_KIND_TRUNCATE, 4}},
+		{"s", Transform{Kind: planv1.TransformKind_TRANSFORM_KIND_VOID}},
 		{"st.a", Transform{planv1.TransformKind_TRANSFORM_KIND_BUCKET, 2}},
 	})
 	require.NoError(t, err)

@@ -1,0 +1,163 @@
+package e2e_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/test/harness"
+)
+
+// Where the scheduler dies: in the order in which a statement gets there.
+var schedulerCrashes = []crash{
+	{point: "scheduler.submit.after-journal", do: "insert"},
+	{point: "plugins.preparewrite.before", do: "insert"},
+	{point: "broker.load.before", do: "insert"},
+	{point: "catalog.load.before-query", do: "insert"},
+	{point: "plugins.preparewrite.after", do: "insert"},
+	{point: "sources.resolve.before", do: "insert"},
+	{point: "scheduler.plan.before-journal", do: "insert"},
+	{point: "scheduler.launch.before", do: "insert"},
+	{point: "scheduler.launch.before", passing: 1, do: "insert"},
+	{point: "plugins.stage.before", do: "insert"},
+	{point: "scheduler.manifest.received", do: "insert"},
+	{point: "scheduler.manifest.before-journal", do: "insert"},
+	{point: "scheduler.manifest.before-journal", passing: 1, do: "insert"},
+	{point: "scheduler.manifest.before-ack", do: "insert"},
+	{point: "scheduler.manifest.before-ack", passing: 1, do: "insert"},
+	{point: "scheduler.root.start", do: "insert"},
+	{point: "scheduler.stage.before-finish", do: "insert"},
+	{point: "broker.put.before", do: "insert"}, // an Iceberg manifest
+	{point: "storage.put.before-sync", do: "insert"},
+	{point: "storage.put.before-link", do: "insert"},
+	{point: "storage.put.after-link", do: "insert"},
+	{point: "broker.put.after", do: "insert"},
+	{point: "plugins.stage.after", do: "insert"},
+	{point: "scheduler.root.before-commit", do: "insert"},
+	{point: "plugins.commit.before", do: "insert"},
+	{point: "broker.put.before", passing: 1, do: "insert"}, // the list
+	{point: "storage.put.before-sync", passing: 1, do: "insert"},
+	{point: "storage.put.before-link", passing: 1, do: "insert"},
+	{point: "storage.put.after-link", passing: 1, do: "insert"},
+	{point: "broker.put.after", passing: 1, do: "insert"},
+	{point: "broker.seal.before", do: "insert"},
+	{point: "scheduler.seal.before-journal", do: "insert"},
+	{point: "scheduler.seal.after-journal", do: "insert"},
+	{point: "broker.seal.after", do: "insert"},
+	{point: "catalog.commit.before-metadata", do: "insert"},
+	{point: "storage.put.before-sync", passing: 2, do: "insert"}, // the metadata
+	{point: "storage.put.before-link", passing: 2, do: "insert"},
+	{point: "storage.put.after-link", passing: 2, do: "insert"},
+	{point: "catalog.commit.after-metadata", do: "insert"},
+	{point: "catalog.commit.before-swap", do: "insert"},
+	{point: "catalog.commit.after-swap", do: "insert"},
+	{point: "broker.commit.after-send", do: "insert"},
+	{point: "broker.commit.lost-reply", do: "insert"},
+	{point: "broker.settle.before", do: "insert"},
+	{point: "scheduler.settle.before-journal", do: "insert"},
+	{point: "scheduler.settle.after-journal", do: "insert", after: true},
+	{point: "broker.settle.after", do: "insert", after: true},
+	{point: "plugins.commit.after", do: "insert", after: true},
+
+	{point: "scheduler.manifest.before-ack", do: "ctas"},
+	{point: "scheduler.root.before-commit", do: "ctas"},
+	{point: "broker.put.after", do: "ctas"},
+	{point: "scheduler.seal.before-journal", do: "ctas"},
+	{point: "scheduler.seal.after-journal", do: "ctas"},
+	{point: "catalog.create.before-insert", do: "ctas"},
+	{point: "catalog.create.after-insert", do: "ctas"},
+	{point: "broker.commit.after-send", do: "ctas"},
+	{point: "scheduler.settle.before-journal", do: "ctas"},
+
+	{point: "plugins.createtable.before", do: "create"},
+	{point: "broker.create.before", do: "create"},
+	{point: "catalog.create.before-insert", do: "create"},
+	{point: "catalog.create.after-insert", do: "create", lost: true},
+	{point: "broker.create.after", do: "create", lost: true},
+	{point: "plugins.createtable.after", do: "create", lost: true},
+	{point: "plugins.droptable.before", do: "drop"},
+	{point: "broker.drop.before", do: "drop"},
+	{point: "broker.drop.after", do: "drop"},
+	{point: "plugins.droptable.after", do: "drop"},
+
+	{point: "scheduler.sweep.before", do: "bad insert", after: true},
+	{point: "broker.sweep.before", do: "bad insert", after: true},
+}
+
+var executorCrashes = []crash{
+	{point: "executor.analyze.start", do: "insert"},
+	{point: "executor.analyze.before-open", do: "insert"},
+	{point: "executor.task.start", do: "insert"},
+	{point: "executor.copy.before", do: "insert"},
+	{point: "executor.copy.after", do: "insert"},
+	{point: "executor.upload.before-fsync", do: "insert"},
+	{point: "executor.upload.after-link", do: "insert"},
+	{point: "executor.upload.after-dirsync", do: "insert"},
+	{point: "executor.report.before", do: "insert"},
+	{point: "executor.report.after-send", do: "insert", after: true},
+	{point: "executor.upload.after-link", do: "ctas"},
+	{point: "executor.report.before", do: "ctas"},
+	{point: "executor.result.before-check", do: "select"},
+}
+
+var pluginCrashes = []crash{
+	{point: "iceberg.load.before", do: "insert"},
+	{point: "iceberg.load.before", passing: 1, do: "insert"},
+	{point: "iceberg.stage.before-put", do: "insert"},
+	{point: "iceberg.stage.after-put", do: "insert"},
+	{point: "sdk.stage.before-reply", do: "insert"},
+	{point: "sdk.commit.before", do: "insert"},
+	{point: "iceberg.commit.before-list", do: "insert"},
+	{point: "iceberg.commit.after-list", do: "insert"},
+	{point: "sdk.commit-point.before-send", do: "insert"},
+	{point: "iceberg.commit.before-send", do: "insert"},
+	{point: "iceberg.commit.after-send", do: "insert", after: true},
+	{point: "sdk.commit-point.after-reply", do: "insert", after: true},
+	{point: "sdk.commit.before-reply", do: "insert", after: true},
+	{point: "iceberg.stage.after-put", do: "ctas"},
+	{point: "iceberg.commit.before-list", do: "ctas"},
+	{point: "iceberg.commit.before-send", do: "ctas"},
+	{point: "iceberg.commit.after-send", do: "ctas", after: true},
+	{point: "iceberg.create.before-send", do: "create"},
+	{point: "iceberg.create.after-send", do: "create", lost: true},
+	{point: "iceberg.drop.before-send", do: "drop"},
+}
+
+// half divides the scheduler's crashes among two clusters, which run beside each other.
+var half = slices.IndexFunc(schedulerCrashes, func(c crash) bool { return c.point == "scheduler.root.before-commit" })
+
+func TestCrash_SchedulerBeforeTheCommit(t *testing.T) { runCrashes(t, scheduler, schedulerCrashes[:half]) }
+func TestCrash_SchedulerAtTheCommit(t *testing.T)     { runCrashes(t, scheduler, schedulerCrashes[half:]) }
+func TestCrash_Executor(t *testing.T)  { runCrashes(t, executor, executorCrashes) }
+func TestCrash_Plugin(t *testing.T)    { runCrashes(t, plugin, pluginCrashes) }
+
+func runCrashes(t *testing.T, who string, crashes []crash) {
+	t.Parallel()
+	var points []string
+	for _, c := range crashes {
+		if !slices.Contains(points, c.point) {
+			points = append(points, c.point)
+		}
+	}
+	s := newCrashStage(t, points)
+	for _, c := range crashes {
+		c.who = who
+		t.Run(c.name(), func(t *testing.T) { s.run(t, c) })
+	}
+	t.Run("afterwards", s.afterwards)
+}
+
+// afterwards: what has ended stays as it has ended, also for a scheduler that starts once more, and nothing is left over.
+func (s *crashStage) afterwards(t *testing.T) {
+	s.Use(t)
+	s.Scheduler.Kill()
+	s.startScheduler()
+	for _, j := range s.JobsAbout("lake.crash.") {
+		if want, ok := s.states[j.GetJobId()]; ok {
+			require.Equal(t, want, j.GetState(), j)
+		}
+	}
+	s.Stop()
+	harness.Eventually(t, "nothing is left", func() bool { return len(s.leftovers(t)) == 0 })
+}
