@@ -22,6 +22,7 @@ type Executor struct {
 	id      string
 	log     *slog.Logger
 	pool    *duckdb.Pool
+	shared  *shared
 	scratch *scratch
 	conn    *grpc.ClientConn
 	client  executorv1.ExecutorGatewayClient
@@ -62,7 +63,8 @@ func New(cfg Config) (*Executor, error) {
 		return nil, errors.Join(fmt.Errorf("scheduler address %q: %w", cfg.Scheduler, err), e.scratch.close())
 	}
 	e.client = executorv1.NewExecutorGatewayClient(e.conn)
-	e.pool = duckdb.NewPool(duckdb.Options{Ready: min(cfg.Slots+1, 4), Setup: transform.Register, Logger: e.log})
+	e.pool = duckdb.NewPool(duckdb.Options{Ready: min(cfg.Slots+1, 4), Setup: transform.Register, MemoryBytes: cfg.MemoryBytes / int64(cfg.Slots), Logger: e.log})
+	e.shared = &shared{e: e}
 	e.life, e.kill = context.WithCancelCause(context.Background())
 	return e, nil
 }
@@ -88,6 +90,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	e.kill(fmt.Errorf("%w: the executor has stopped", errKilled))
 	e.work.Wait()
 	e.log.Info("executor stopped")
+	e.shared.close()
 	return errors.Join(e.pool.Close(), e.conn.Close(), e.scratch.close())
 }
 

@@ -107,8 +107,48 @@ func (e *Executor) guarded(a *attempt, release func()) (files []*planv1.DataFile
 	return e.workOn(a, release)
 }
 
-// workOn runs the task in a DuckDB and a scratch directory of its own. Both are gone when it is answered, DuckDB soon after.
-func (e *Executor) workOn(a *attempt, release func()) (files []*planv1.DataFile, perr *planv1.Error) {
+// workOn runs the task in a DuckDB and a scratch directory of its own; a task that reads nothing in a shared one.
+func (e *Executor) workOn(a *attempt, release func()) ([]*planv1.DataFile, *planv1.Error) {
+	if e.shared.fits(a.task) {
+		defer release()
+		return e.workShared(a)
+	}
+	return e.workAlone(a, release)
+}
+
+func (e *Executor) workShared(a *attempt) (files []*planv1.DataFile, perr *planv1.Error) {
+	err := fault.Hit("executor.task.start")
+	if err == nil {
+		err = e.checkSpace()
+	}
+	if err != nil {
+		return nil, planError(a.ctx, nil, e.scratch.dir, err)
+	}
+	inst, err := e.shared.take(a.ctx, a.task)
+	if err != nil {
+		return nil, planError(a.ctx, nil, e.scratch.dir, err)
+	}
+	dir := filepath.Join(inst.dir, a.ref.GetAttemptId())
+	healthy := false
+	defer func() {
+		err := os.RemoveAll(dir)
+		if err != nil {
+			e.log.Warn("cannot remove scratch", "directory", dir, "error", err)
+		}
+		e.shared.giveBack(inst, healthy && err == nil)
+	}()
+	if err = os.Mkdir(dir, 0o700); err == nil {
+		files, err = e.execute(a, inst.Instance, dir)
+	}
+	if err != nil {
+		return nil, planError(a.ctx, inst.Instance, dir, err)
+	}
+	healthy = true
+	return files, nil
+}
+
+// workAlone runs the task in an instance that nobody else uses. It and its directory are gone when it is answered, DuckDB soon after.
+func (e *Executor) workAlone(a *attempt, release func()) (files []*planv1.DataFile, perr *planv1.Error) {
 	var inst *duckdb.Instance
 	defer func() {
 		if inst == nil {
@@ -145,11 +185,16 @@ func (e *Executor) workOn(a *attempt, release func()) (files []*planv1.DataFile,
 	return files, nil
 }
 
-func (e *Executor) prepare(dir string) error {
+func (e *Executor) checkSpace() error {
 	if e.cfg.MinFreeBytes > 0 {
-		if err := upload.CheckSpace(e.scratch.dir, e.cfg.MinFreeBytes); err != nil {
-			return err
-		}
+		return upload.CheckSpace(e.scratch.dir, e.cfg.MinFreeBytes)
+	}
+	return nil
+}
+
+func (e *Executor) prepare(dir string) error {
+	if err := e.checkSpace(); err != nil {
+		return err
 	}
 	return os.Mkdir(dir, 0o700)
 }

@@ -119,14 +119,18 @@ func (l *loop) begin() error {
 func (l *loop) resume(restored []*executorv1.AttemptRef) error {
 	rec := graph.Record{State: graph.Running, Phase: graph.PhaseStages, Root: graph.RootCommit, Durable: true, External: l.w.isSession()}
 	rec.Stages = []graph.StageRecord{{Tasks: make([]graph.TaskRecord, len(l.tasks))}}
-	won := 0
+	won, winners := 0, map[string]bool{}
 	for _, t := range l.tasks {
-		if a, ok := l.w.machine.Winner(int(t.Task)); ok {
+		if a, ok := l.w.winner(t.Task); ok {
 			won++
+			winners[a.Attempt] = true
 			rec.Attempts = append(rec.Attempts, graph.AttemptRecord{ID: a.Attempt, Task: graph.TaskID{Task: t.Task}, Executor: "before the restart", State: "won", Rows: a.Totals.Rows, Bytes: a.Totals.Bytes})
 		}
 	}
 	for _, ref := range restored {
+		if winners[ref.AttemptId] { // its executor has reported since: reports are taken as soon as the listener is open
+			continue
+		}
 		rec.Attempts = append(rec.Attempts, graph.AttemptRecord{ID: ref.AttemptId, Task: graph.TaskID{Task: ref.Task}, Executor: "before the restart", State: "live"})
 	}
 	// Manifests may have been accepted whose stager is gone: everything is staged from the journal.

@@ -75,7 +75,7 @@ func (s *Server) sweepLease(ctx context.Context, w *writeState) error {
 	return err
 }
 
-// findCreated finds what an earlier incarnation's leases made: names that begin with the job's id.
+// findCreated finds what an earlier incarnation's leases made: names that contain the job's id.
 func (s *Server) findCreated(ctx context.Context, w *writeState) error {
 	if !w.resumed || w.target.entry.catalog == nil {
 		return nil
@@ -93,7 +93,7 @@ func (s *Server) findCreated(ctx context.Context, w *writeState) error {
 		return err
 	}
 	err = store.List(ctx, storage.Join(location, "metadata"), func(i storage.Info) error {
-		if strings.HasPrefix(path.Base(i.URI), w.job.id+"-") {
+		if strings.Contains(path.Base(i.URI), w.job.id+"-") {
 			w.mu.Lock()
 			if w.created == nil {
 				w.created = map[string]bool{}

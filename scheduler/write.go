@@ -72,7 +72,7 @@ func (w *writeState) stepLocked(ev coordinator.Event, extra func(*journal.Tx, *c
 	if err != nil {
 		return eff, err
 	}
-	if eff.Record != nil {
+	if _, volatile := ev.(coordinator.Start); eff.Record != nil && !volatile { // a restart makes Ready of Committing anyway
 		err := w.s.journal.Update(func(tx *journal.Tx) error {
 			if err := putCommit(tx, eff.Record); err != nil {
 				return err
@@ -158,9 +158,7 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 	if task == nil {
 		return false, fmt.Sprintf("the job has no task %d of stage %d", h.Task, h.Stage), nil
 	}
-	w.mu.Lock()
-	winner, won := w.machine.Winner(int(h.Task))
-	w.mu.Unlock()
+	winner, won := w.winner(h.Task)
 	if won && winner.Attempt == h.AttemptId && winner.Digest == hex.EncodeToString(t.Sha256) {
 		return true, "", nil
 	}
@@ -209,6 +207,12 @@ type taskAccepted struct {
 	attempt     string
 	task        int32
 	rows, bytes int64
+}
+
+func (w *writeState) winner(task int32) (coordinator.Accepted, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.machine.Winner(int(task))
 }
 
 func (w *writeState) hasPath(attempt, path string) bool {

@@ -67,7 +67,7 @@ func openFile(path string, wait time.Duration) (db *bolt.DB, err error) {
 			err = fmt.Errorf("journal %s: %w: %v; move the file away to start anew: tables keep their rows and markers, running jobs are forgotten", path, ErrDamaged, r)
 		}
 	}()
-	db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: max(wait, time.Millisecond), FreelistType: bolt.FreelistMapType})
+	db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: max(wait, time.Millisecond), FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
 	switch {
 	case err == nil:
 		return db, nil

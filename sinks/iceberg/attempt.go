@@ -152,7 +152,8 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 		return nil, nil, err
 	}
 	manifests = append(manifests, old...)
-	s.ManifestList = metadataPath(location, "snap-%d-%d-%s.avro", s.ID, a.n, a.nonce)
+	// The job is in the name so that what a process that died has left can be told from other writers' files.
+	s.ManifestList = metadataPath(location, "snap-%d-%d-%s-%s.avro", s.ID, a.n, b.units[0].GetJobId(), a.nonce)
 	h := icefile.ListHeader{Version: base.FormatVersion, SnapshotID: s.ID, ParentID: s.ParentID, SequenceNumber: s.SequenceNumber, FirstRowID: base.NextRowID}
 	data, rowIDs, err := icefile.WriteList(h, manifests)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (c *cluster) start(ctx context.Context, bin string, threads int, memory str
 	}
 	go func() { _, _ = io.Copy(io.Discard, pipe) }()
 	c.executor = exec.CommandContext(ctx, filepath.Join(bin, "signet-executor"), "--scheduler", addr, "--scratch", filepath.Join(c.dir, "scratch"),
-		"--slots", "1", "--threads", fmt.Sprint(threads), "--memory", memory, "--log-level", "WARN")
+		"--slots", "1", "--threads", fmt.Sprint(threads), "--memory", memory, "--log-level", cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "WARN"))
 	c.executor.Stderr = os.Stderr
 	if err := c.launch(c.executor); err != nil {
 		return err

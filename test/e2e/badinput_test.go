@@ -96,6 +96,7 @@ func TestBadInput_IsRefusedAndChangesNothing(t *testing.T) {
 		"existing table":          {"CREATE TABLE lake.b.t (i BIGINT)", []string{"exists"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.Use(t)
 			c.Fail(1, tc.statement, tc.texts...)
 			after := c.Table("b", "t")
 			require.Equal(t, before.Metadata.CurrentSnapshot().SnapshotID, after.Metadata.CurrentSnapshot().SnapshotID)

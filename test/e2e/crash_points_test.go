@@ -82,7 +82,22 @@ var schedulerCrashes = []crash{
 	{point: "plugins.droptable.after", do: "drop"},
 
 	{point: "scheduler.sweep.before", do: "bad insert", after: true},
-	{point: "broker.sweep.before", do: "bad insert", after: true},
+}
+
+// Where the scheduler dies that takes up what another one has left.
+var recoveryCrashes = []crash{
+	{point: "scheduler.submit.after-journal", again: "scheduler.plan.before-journal", do: "insert"},
+	{point: "scheduler.manifest.before-ack", again: "scheduler.stage.before-finish", do: "insert"},
+	{point: "scheduler.root.before-commit", again: "scheduler.seal.after-journal", do: "insert"},
+	{point: "scheduler.root.before-commit", again: "broker.sweep.before", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "broker.look.before", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "broker.resolve.before-send", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "catalog.commit.after-metadata", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "catalog.commit.after-swap", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "scheduler.settle.after-journal", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "catalog.create.after-insert", do: "ctas"},
+	{point: "broker.commit.after-send", again: "broker.look.before", do: "insert"},
+	{point: "broker.commit.after-send", again: "scheduler.settle.after-journal", do: "insert"},
 }
 
 var executorCrashes = []crash{
@@ -127,17 +142,22 @@ var pluginCrashes = []crash{
 // half divides the scheduler's crashes among two clusters, which run beside each other.
 var half = slices.IndexFunc(schedulerCrashes, func(c crash) bool { return c.point == "scheduler.root.before-commit" })
 
-func TestCrash_SchedulerBeforeTheCommit(t *testing.T) { runCrashes(t, scheduler, schedulerCrashes[:half]) }
-func TestCrash_SchedulerAtTheCommit(t *testing.T)     { runCrashes(t, scheduler, schedulerCrashes[half:]) }
-func TestCrash_Executor(t *testing.T)  { runCrashes(t, executor, executorCrashes) }
-func TestCrash_Plugin(t *testing.T)    { runCrashes(t, plugin, pluginCrashes) }
+func TestCrash_SchedulerBeforeTheCommit(t *testing.T) {
+	runCrashes(t, scheduler, schedulerCrashes[:half])
+}
+func TestCrash_SchedulerAtTheCommit(t *testing.T) { runCrashes(t, scheduler, schedulerCrashes[half:]) }
+func TestCrash_Recovery(t *testing.T)             { runCrashes(t, scheduler, recoveryCrashes) }
+func TestCrash_Executor(t *testing.T)             { runCrashes(t, executor, executorCrashes) }
+func TestCrash_Plugin(t *testing.T)               { runCrashes(t, plugin, pluginCrashes) }
 
 func runCrashes(t *testing.T, who string, crashes []crash) {
 	t.Parallel()
 	var points []string
 	for _, c := range crashes {
-		if !slices.Contains(points, c.point) {
-			points = append(points, c.point)
+		for _, p := range []string{c.point, c.again} {
+			if p != "" && !slices.Contains(points, p) {
+				points = append(points, p)
+			}
 		}
 	}
 	s := newCrashStage(t, points)

@@ -71,11 +71,18 @@ timeouts:
 	require.NoError(c.t, os.WriteFile(filepath.Join(c.Dir, "signet.yaml"), []byte(text), 0o600))
 }
 
-// StartScheduler starts the scheduler, at the address that it had before if it had one.
-func (c *Cluster) StartScheduler(env ...string) {
+// launchScheduler starts the process. Its standard output comes through the channel.
+func (c *Cluster) launchScheduler(env []string) <-chan string {
 	c.t.Helper()
 	lines := make(chan string, 16)
 	c.Scheduler = start(c.owner, "scheduler", c.SchedulerLog(), lines, env, Path("signet"), "scheduler", "--config", filepath.Join(c.Dir, "signet.yaml"))
+	return lines
+}
+
+// StartScheduler starts the scheduler, at the address that it had before if it had one.
+func (c *Cluster) StartScheduler(env ...string) {
+	c.t.Helper()
+	lines := c.launchScheduler(env)
 	select {
 	case line, ok := <-lines:
 		require.True(c.t, ok, "the scheduler ended at its start:\n%s", tail(c.SchedulerLog()))

@@ -42,6 +42,13 @@ func (f Faults) Arm(t testing.TB, point string, passing int) {
 	require.NoError(t, os.WriteFile(f.file(point), make([]byte, passing), 0o600))
 }
 
+// ArmAhead kills also processes that are started afterwards, until Disarm.
+func (f Faults) ArmAhead(t testing.TB, point string) {
+	t.Helper()
+	f.Arm(t, point, 0)
+	require.NoError(t, os.Chtimes(f.file(point), time.Time{}, time.Now().Add(time.Hour)))
+}
+
 // Disarm spares everybody.
 func (f Faults) Disarm(t testing.TB, point string) {
 	t.Helper()
@@ -51,6 +58,14 @@ func (f Faults) Disarm(t testing.TB, point string) {
 }
 
 func (f Faults) file(point string) string { return filepath.Join(f.dir, point) }
+
+// StartSchedulerToDie starts a scheduler that kills itself at a fault point that is armed ahead, and waits for that.
+func (c *Cluster) StartSchedulerToDie(env ...string) {
+	c.t.Helper()
+	c.launchScheduler(env)
+	c.Scheduler.Wait(c.t)
+	require.True(c.t, c.Scheduler.Killed(), "the scheduler ended by itself:\n%s", tail(c.SchedulerLog()))
+}
 
 // RestartExecutor starts an executor in the place, and with the scratch directory, of one that has ended.
 func (c *Cluster) RestartExecutor(n int, env ...string) {

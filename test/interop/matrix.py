@@ -209,7 +209,14 @@ def as_pyiceberg_reads(data: list[dict]) -> list[dict]:
 
 
 def canonical(data: list[dict]) -> list[dict]:
-    return sorted(({k: norm(v) for k, v in r.items()} for r in data), key=lambda r: r["id"])
+    out = []
+    for r in data:
+        row = {k: norm(v) for k, v in r.items()}
+        for k in ("c_map", "c_deep"):  # maps have no order
+            if row.get(k):
+                row[k] = sorted(row[k], key=lambda pair: str(pair[0]))
+        out.append(row)
+    return sorted(out, key=lambda r: r["id"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,6 +251,18 @@ def pyiceberg_can_filter(c: Type, f: Filter) -> bool:
     """What PyIceberg 0.12 cannot ask of a table that it wrote itself (see README: INTEROP_WRITER): rows by uuid (no kernel in pyarrow),
     infinities (taken for out of range), NULL lists, maps and structs (cannot be projected)."""
     return not (c.name == "c_uuid" and f.op != "null" or isinstance(f.value, float) and abs(f.value) == float("inf") or c in NESTED)
+
+
+# Tables that Spark 4.0 with Iceberg 1.11 cannot read, also when PyIceberg wrote them: identity(fixed) fails in every query.
+SPARK_CANNOT_READ = {"fixed_identity"}
+
+
+def spark_can_filter(table: Table, c: Type, f: Filter) -> bool:
+    """Iceberg's Java code compares UUIDs as signed numbers, the specification and everybody else as bytes: where a file or a manifest has UUIDs of
+    both kinds it prunes wrongly, also PyIceberg's. The widest table repeats the columns of `plain`: there only the partitioned one is asked."""
+    if c.name == "c_uuid" and f.op != "null" and "bucket(4, c_uuid)" not in table.partition and "bucket(7, c_uuid)" not in table.partition:
+        return False
+    return table.name != "by_month_all" or c.name in ("id", "c_ts") or c in NESTED
 
 
 def expected(data: list[dict], f: Filter) -> list[int]:

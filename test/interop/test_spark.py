@@ -12,7 +12,7 @@ from cluster import CATALOG
 from conftest import SCHEMA
 
 OURS = os.environ.get("INTEROP_WRITER") != "pyiceberg"
-TABLES = [t for t in matrix.TABLES if t.spark]
+TABLES = [t for t in matrix.TABLES if t.spark and t.name not in matrix.SPARK_CANNOT_READ]
 
 
 @pytest.fixture(scope="session")
@@ -54,12 +54,14 @@ def plain(v, c=None):
     if c is not None and c.name == "c_uuid":
         return uuid.UUID(v)
     if c is not None and c.name == "c_tstz":
-        return v.replace(tzinfo=dt.timezone.utc)  # Python and the session are in UTC
+        return dt.datetime.fromisoformat(v).replace(tzinfo=dt.timezone.utc)  # the session is in UTC
     return v
 
 
 def read(df, table) -> list[dict]:
     types = {c.name: c for c in table.columns}
+    if "c_tstz" in types:  # PySpark cannot carry instants of the year 1 to Python
+        df = df.withColumn("c_tstz", df.c_tstz.cast("string"))
     return [{k: plain(v, types.get(k)) for k, v in r.asDict().items()} for r in df.collect()]
 
 
@@ -114,6 +116,8 @@ def test_filters_find_their_rows(spark, filled, table):
         pytest.skip("PyIceberg cannot write this table")
     data, wrong = filled.rows[table.name], []
     for f in matrix.filters(table):
+        if not matrix.spark_can_filter(table, matrix.column(table, f.column), f):
+            continue
         cond = where(f, matrix.column(table, f.column))
         try:
             got = sorted(r[0] for r in spark.sql(f"SELECT id FROM {name(table)} WHERE {cond}").collect())

@@ -1,4 +1,4 @@
-package e2e_test
+package docs_test
 
 import (
 	"io/fs"
@@ -19,7 +19,7 @@ func documentedPoints(t *testing.T) []string {
 	b, err := os.ReadFile(filepath.Join(harness.Root(), "docs/fault-points.md"))
 	require.NoError(t, err)
 	var out []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z.-]+)` \\|").FindAllStringSubmatch(string(b), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z]+\\.[a-z.-]+)` \\|").FindAllStringSubmatch(string(b), -1) {
 		out = append(out, m[1])
 	}
 	require.Greater(t, len(out), 15)

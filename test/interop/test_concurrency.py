@@ -1,0 +1,64 @@
+"""8 clients with 25 INSERTs each into one table, while PyIceberg appends to it: every row is there once."""
+import os
+import subprocess
+import threading
+
+import pyarrow as pa
+import pytest
+from pyiceberg.exceptions import CommitFailedException
+from sqlalchemy.exc import OperationalError
+
+from cluster import BIN, CATALOG
+
+CLIENTS, INSERTS, ROWS = 8, 25, 10
+
+pytestmark = pytest.mark.skipif(os.environ.get("INTEROP_WRITER") == "pyiceberg", reason="the writer is PyIceberg")
+
+
+def insert(cluster, client: int, failures: list):
+    """One client: a process for each statement, as a scheduled load would run it."""
+    for n in range(INSERTS):
+        base = (client * INSERTS + n) * ROWS
+        statement = f"INSERT INTO {CATALOG}.race.t SELECT {base} + i, 'signet' FROM range({ROWS}) r(i)"
+        r = subprocess.run(
+            [BIN / "signet", "sql", "--quiet", "--scheduler", cluster.address, "--idempotency-key", f"race-{client}-{n}", statement],
+            capture_output=True, text=True, timeout=300,
+        )
+        if r.returncode != 0:
+            failures.append((client, n, r.stderr))
+
+
+def append(cluster, stop: threading.Event, landed: list):
+    """PyIceberg beside them. It gives up on conflicts that Signet retries; a lost race is not a failure here, a lost row would be."""
+    table, n = cluster.pyiceberg().load_table(("race", "t")), 0
+    while not stop.is_set() or not landed:
+        ids = list(range(10_000_000 + n * ROWS, 10_000_000 + (n + 1) * ROWS))
+        n += 1
+        try:
+            table.append(pa.table({"id": pa.array(ids, pa.int64()), "who": pa.array(["pyiceberg"] * ROWS)}))
+            landed += ids
+        except (CommitFailedException, OperationalError):
+            table = cluster.pyiceberg().load_table(("race", "t"))
+
+
+def test_everybody_appends(cluster):
+    cluster.sql(f"CREATE SCHEMA {CATALOG}.race; CREATE TABLE {CATALOG}.race.t (id BIGINT, who VARCHAR)")
+    failures, landed, stop = [], [], threading.Event()
+    other = threading.Thread(target=append, args=(cluster, stop, landed))
+    clients = [threading.Thread(target=insert, args=(cluster, c, failures)) for c in range(CLIENTS)]
+    for t in [other, *clients]:
+        t.start()
+    for t in clients:
+        t.join()
+    stop.set()
+    other.join()
+    assert not failures
+    want = sorted([*range(CLIENTS * INSERTS * ROWS), *landed])
+    table = cluster.pyiceberg().load_table(("race", "t"))
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == want
+    ours = [r["id"] for r in cluster.sql(f"SELECT id FROM {CATALOG}.race.t ORDER BY id")]
+    assert ours == want
+    commits = [s for s in table.snapshots() if s.summary.additional_properties.get("engine-name") == "signet"]
+    markers = [m for s in commits for m in s.summary.additional_properties["signet.markers"].split(",")]
+    assert len(markers) == len(set(markers)) == CLIENTS * INSERTS, "one marker for each statement, none twice"
+    print(f"{len(commits)} commits of ours for {CLIENTS * INSERTS} statements, {len(landed) // ROWS} of PyIceberg's")
