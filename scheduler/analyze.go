@@ -15,14 +15,12 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/journal"
-	"github.com/signet-io/signet/scheduler/sql"
 )
 
 // analysis is a bound query: its rewritten text, its columns, and its sources with what is known of their files.
 type analysis struct {
 	result  *executorv1.AnalyzeResult
 	sources []*planv1.Source
-	tables  []string // that it reads, with their versions
 }
 
 // analyze has an executor parse and bind a query. Names of files and tables come back, are resolved and pinned here (the executor
@@ -43,9 +41,6 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 		src, err := s.resolveSource(ctx, j, u)
 		if err != nil {
 			return nil, err
-		}
-		if scan := src.GetTable(); scan != nil {
-			a.tables = append(a.tables, scan.Table+" at version "+scan.Version)
 		}
 		a.sources = append(a.sources, src)
 	}
@@ -200,15 +195,4 @@ func localPath(uri string) (string, error) {
 		return uri, nil
 	}
 	return "", fmt.Errorf("only local files can be read, not %q", uri)
-}
-
-// planText names the query's tables for EXPLAIN.
-func (a *analysis) sourceNames() []string {
-	var out []string
-	for _, src := range a.sources {
-		if f := src.GetFile(); f != nil {
-			out = append(out, fmt.Sprintf("%s (%d files)", sql.DisplayIdent(src.Alias), len(f.Files)))
-		}
-	}
-	return append(out, a.tables...)
 }

@@ -121,17 +121,6 @@ func (s *Server) resolveTable(parts []string, j *job) (*target, error) {
 	return &target{entry: e, ident: append(catalog.Ident{}, rest...)}, nil
 }
 
-// existing corrects the case of a table's name: an exact match wins, then the only one that matches but for case.
-func (s *Server) existing(ctx context.Context, t *target) error {
-	if t.entry.catalog == nil {
-		return nil
-	}
-	if _, err := t.entry.catalog.Load(ctx, t.ident); err == nil {
-		return nil
-	}
-	return s.noSuchTable(ctx, t)
-}
-
 // noSuchTable is the error for a table that is not there, with the nearest names.
 func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 	n := len(t.ident) - 1

@@ -20,14 +20,11 @@ import (
 // loop drives the graph of one job: it turns what executors report into events, and actions into launches and journal writes. The
 // job's goroutine owns it, so that a root that blocks delays no other job (S17).
 type loop struct {
-	s     *Server
-	j     *job
-	w     *writeState // nil: a query
-	tasks []*planv1.Task
-	g     *graph.Graph
-	// first are the launches of the first step: they are journalled together with the plan.
-	first []*planv1.Task
-
+	s       *Server
+	j       *job
+	w       *writeState // nil: a query
+	tasks   []*planv1.Task
+	g       *graph.Graph
 	failure *graph.Failure
 	root    bool // the root is due
 	done    bool

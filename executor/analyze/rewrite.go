@@ -40,7 +40,6 @@ type rewriter struct {
 	sampled    bool // TABLESAMPLE, USING SAMPLE
 	seeded     bool // setseed
 	references []*ast.Object
-	stars      []*ast.Object
 }
 
 // qualified is a table that references may qualify fully.

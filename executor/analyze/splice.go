@@ -183,7 +183,7 @@ func (s *splicer) itemEnd(i int) int {
 		case depth > 0:
 		case s.is(i, ",") || s.is(i, ";"):
 			depth = -1
-		case t.kind == tokenWord && slices.ContainsFunc(itemWords, func(w string) bool { return s.is(i, w) }) && !(i > 0 && s.is(i-1, "DISTINCT")):
+		case t.kind == tokenWord && slices.ContainsFunc(itemWords, func(w string) bool { return s.is(i, w) }) && (i == 0 || !s.is(i-1, "DISTINCT")):
 			depth = -1
 		}
 		if depth < 0 {

@@ -81,8 +81,10 @@ func TestTableScan_OtherWritersTypes(t *testing.T) {
 	require.Equal(t, []string{"{'ts': '2024-02-29 10:00:00'}"}, text(t, inst, "FROM v"))
 
 	writeArrow(t, dir+"/list.parquet", `{"l": [{"a": 1}, null]}`, []parquet.WriterProperty{parquet.WithVersion(parquet.V2_LATEST)}, nil,
-		withID(arrow.Field{Name: "l", Nullable: true, Type: arrow.ListOfField(withID(arrow.Field{Name: "item", Nullable: true,
-			Type: arrow.StructOf(withID(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, 3))}, 2))}, 1))
+		withID(arrow.Field{Name: "l", Nullable: true, Type: arrow.ListOfField(withID(arrow.Field{
+			Name: "item", Nullable: true,
+			Type: arrow.StructOf(withID(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, 3)),
+		}, 2))}, 1))
 	inst = bind(t, table("v", "t", []*planv1.Field{fld(1, "l", listT(fld(2, "element", structT(fld(4, "new", str), fld(3, "b", typ(planv1.TypeKind_TYPE_KIND_INT64))))))},
 		pins(t, dir+"/list.parquet")))
 	require.Equal(t, []string{"{'l': [{'new': NULL, 'b': 1}, NULL]}"}, text(t, inst, "FROM v"))

@@ -65,7 +65,6 @@ type executor struct {
 	lastSeen time.Time
 	lostAt   *time.Timer
 	leaving  bool
-	rss      int64
 }
 
 // New makes an empty pool.

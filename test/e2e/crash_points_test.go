@@ -145,6 +145,7 @@ var half = slices.IndexFunc(schedulerCrashes, func(c crash) bool { return c.poin
 func TestCrash_SchedulerBeforeTheCommit(t *testing.T) {
 	runCrashes(t, scheduler, schedulerCrashes[:half])
 }
+
 func TestCrash_SchedulerAtTheCommit(t *testing.T) { runCrashes(t, scheduler, schedulerCrashes[half:]) }
 func TestCrash_Recovery(t *testing.T)             { runCrashes(t, scheduler, recoveryCrashes) }
 func TestCrash_Executor(t *testing.T)             { runCrashes(t, executor, executorCrashes) }

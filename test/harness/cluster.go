@@ -36,7 +36,7 @@ type Cluster struct {
 // New starts a cluster in a directory of its own. At the test's end it is stopped, and nothing of it may be left.
 func New(t testing.TB, opts Options) *Cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "signet-e2e-")
+	dir, err := os.MkdirTemp("", "signet-e2e-") //nolint:usetesting // t.TempDir is too long for the sockets below it
 	require.NoError(t, err)
 	c := &Cluster{Dir: dir, t: t, owner: t, opts: opts}
 	t.Cleanup(func() {

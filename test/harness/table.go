@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,9 +62,8 @@ func (c *Cluster) addSnapshot(out *Table, known map[string]bool, store icebergio
 	current := md.CurrentSnapshot() != nil && md.CurrentSnapshot().SnapshotID == s.SnapshotID
 	for _, m := range manifests {
 		known[clean(m.FilePath())] = true
-		entries, err := m.FetchEntries(store, true)
-		require.NoError(c.t, err)
-		for _, e := range entries {
+		for e, err := range m.Entries(store, true) {
+			require.NoError(c.t, err)
 			path := clean(e.DataFile().FilePath())
 			known[path] = true
 			if current && e.DataFile().ContentType() == iceberg.EntryContentData {
@@ -93,7 +93,7 @@ func (c *Cluster) metadataLocation(schema, name string) (string, bool) {
 	defer db.Close()
 	var location string
 	err = db.QueryRowContext(context.Background(), "SELECT metadata_location FROM iceberg_tables WHERE catalog_name = 'lake' AND table_namespace = ? AND table_name = ?", schema, name).Scan(&location)
-	if err == sql.ErrNoRows {
+	if errors.Is(err, sql.ErrNoRows) {
 		return "", false
 	}
 	require.NoError(c.t, err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the interop suite. Arguments go to pytest: `run.sh -k pyiceberg` leaves Spark out.
+# Runs the interop suite. Arguments go to pytest: `run.sh -k pyiceberg` leaves Spark out. `run.sh --setup` only installs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -23,6 +23,8 @@ for artifact in org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0 org.xer
     mvn --quiet --batch-mode dependency:copy -Dartifact="$artifact" -DoutputDirectory="$jars"
   fi
 done
+
+[ "${1:-}" != --setup ] || exit 0
 
 export SIGNET_BIN=${SIGNET_BIN:-$root/bin} INTEROP_JARS=$jars TZ=UTC PYTHONDONTWRITEBYTECODE=1 SPARK_LOCAL_IP=127.0.0.1
 cd "$here"
