@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ type Executor struct {
 	log     *slog.Logger
 	pool    *duckdb.Pool
 	shared  *shared
+	parting atomic.Bool // the session ends for good
 	scratch *scratch
 	conn    *grpc.ClientConn
 	client  executorv1.ExecutorGatewayClient
@@ -85,6 +87,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	}()
 	<-ctx.Done()
 	e.leave()
+	e.goodbye()
 	stopServing()
 	<-served
 	e.kill(fmt.Errorf("%w: the executor has stopped", errKilled))
@@ -110,6 +113,22 @@ func (e *Executor) leave() {
 	}
 	if !e.waitIdle(farewell) {
 		e.log.Warn("leaving with attempts that the scheduler has not acknowledged", "attempts", len(e.all()))
+	}
+}
+
+// goodbye ends the session in order, so that nothing that was queued is cut off.
+func (e *Executor) goodbye() {
+	e.mu.Lock()
+	s := e.session
+	e.mu.Unlock()
+	if s == nil {
+		return
+	}
+	e.parting.Store(true)
+	s.close()
+	select {
+	case <-s.over:
+	case <-time.After(farewell):
 	}
 }
 

@@ -28,9 +28,17 @@ type session struct {
 	mu    sync.Mutex
 	queue []*executorv1.SessionRequest
 	wake  chan struct{}
+	bye   chan struct{} // closed by close
+	over  chan struct{} // closed when the stream has ended
+	once  sync.Once
 }
 
-func newSession() *session { return &session{wake: make(chan struct{}, 1)} }
+func newSession() *session {
+	return &session{wake: make(chan struct{}, 1), bye: make(chan struct{}), over: make(chan struct{})}
+}
+
+// close lets the stream end once all that is queued has been sent.
+func (s *session) close() { s.once.Do(func() { close(s.bye) }) }
 
 func (s *session) send(m *executorv1.SessionRequest) {
 	s.mu.Lock()
@@ -73,7 +81,7 @@ func (e *Executor) serve(ctx context.Context) {
 	pause := backoff{e.cfg.MinBackoff, e.cfg.MaxBackoff, 0}
 	for ctx.Err() == nil {
 		registered, err := e.serveOnce(ctx)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || e.parting.Load() {
 			return
 		}
 		if registered {
@@ -104,6 +112,7 @@ func (e *Executor) serveOnce(ctx context.Context) (registered bool, err error) {
 		return false, err
 	}
 	defer e.finish(s)
+	defer close(s.over)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -208,6 +217,17 @@ func (e *Executor) sendLoop(ctx context.Context, cancel func(), stream grpc.Bidi
 		}
 		select {
 		case <-s.wake:
+		case <-s.bye:
+			for _, m := range s.take() {
+				if stream.Send(m) != nil {
+					cancel()
+					return
+				}
+			}
+			if stream.CloseSend() != nil {
+				cancel()
+			}
+			return
 		case <-tick.C:
 			s.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Heartbeat{Heartbeat: e.heartbeat()}})
 			e.repeat(s)

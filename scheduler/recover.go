@@ -135,6 +135,7 @@ func (s *Server) resumeWrite(j *job) error {
 	case coordinator.Committed: // the end is journalled in one transaction with it; only a record of an older format gets here
 		return nil
 	case coordinator.Aborted:
+		s.spawn(func() { s.sweepMetadata(w) })
 		w.mu.Lock()
 		f := w.machine.Failure()
 		w.mu.Unlock()
@@ -149,6 +150,7 @@ func (s *Server) resumeWrite(j *job) error {
 			return err
 		}
 		if w.isFinal() {
+			s.spawn(func() { s.sweepMetadata(w) })
 			_, err := w.decided(nil)
 			return err
 		}

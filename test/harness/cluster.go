@@ -120,8 +120,20 @@ func (c *Cluster) startExecutor(n int, env []string) *Process {
 func (c *Cluster) AwaitExecutors(n int) {
 	c.t.Helper()
 	Eventually(c.t, fmt.Sprintf("%d executors joined", n), func() bool {
-		return strings.Count(c.Run("info").Out, "\nexecutor ") >= n
+		return c.Registered() >= n
 	})
+}
+
+// Registered counts the executors of the cluster that the scheduler knows of.
+func (c *Cluster) Registered() int {
+	c.t.Helper()
+	n, info := 0, c.Run("info").Out
+	for _, p := range c.Executors {
+		if strings.Contains(info, fmt.Sprintf("process %d,", p.PID())) {
+			n++
+		}
+	}
+	return n
 }
 
 // Stop ends everything and checks that nothing is left. It is called again at the test's end.
