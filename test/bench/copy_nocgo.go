@@ -1,0 +1,12 @@
+//go:build !cgo
+
+package main
+
+import (
+	"context"
+	"errors"
+)
+
+func copyOnce(context.Context, string, string, int, string) error {
+	return errors.New("the baseline is DuckDB: build with CGO_ENABLED=1")
+}
