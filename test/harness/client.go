@@ -21,7 +21,7 @@ type Result struct {
 // Run runs `signet ARGS --scheduler …`.
 func (c *Cluster) Run(args ...string) Result {
 	c.t.Helper()
-	return RunCommand(c.t, "", nil, append(args, "--scheduler", c.Address)...)
+	return RunCommand(c.t, "", nil, append(append(args, "--scheduler", c.Address), c.opts.ClientArgs...)...)
 }
 
 // TB is the part of testing.TB that RunCommand needs; also a goroutine may use it.

@@ -18,6 +18,7 @@ type Options struct {
 	CatalogConfig string   // more YAML below catalogs.lake or catalogs, indented by four or two
 	SchedulerEnv  []string // of the first scheduler
 	ExecutorArgs  []string
+	ClientArgs    []string // of every command that is run against the cluster
 }
 
 // Cluster is a scheduler and its executors, each a process of its own.

@@ -1,0 +1,70 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/test/harness"
+)
+
+// pluginDir is a copy of the plugin directory that a test may spoil.
+func pluginDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(harness.Path("plugins"))))
+	for _, name := range []string{"signet-sink-iceberg", "signet-sink-minimal"} {
+		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o700))
+	}
+	return dir
+}
+
+// A plugin whose bytes are not those that were locked does not run.
+func TestPlugins_WrongChecksum(t *testing.T) {
+	dir := pluginDir(t)
+	f, err := os.OpenFile(filepath.Join(dir, "signet-sink-iceberg"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.Write([]byte{0})
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	c := harness.New(t, harness.Options{Executors: 1, Config: "plugins: {dir: " + dir + "}\n"})
+	c.SQL("CREATE SCHEMA lake.p")
+	c.Fail(1, "CREATE TABLE lake.p.t (i BIGINT)", "checksum", "signet-sink-iceberg")
+	require.False(t, c.Table("p", "t").Exists)
+}
+
+// Whatever stands in the sink's place, the statement fails with its name, the scheduler lives, and nothing is left.
+func TestPlugins_ThatDoNotBehave(t *testing.T) {
+	for name, script := range map[string]string{
+		"crashes":             "exit 3",
+		"hangs":               "exec sleep 1000",
+		"floods stderr":       `while :; do echo '{"@message":1,"@level":"info"}' >&2; done`,
+		"talks on stdout":     "echo hello; exec sleep 1000",
+		"speaks another core": "echo '9|1|unix|/tmp/x|grpc|'; exec sleep 1000",
+		"another protocol":    "echo '1|99|unix|/tmp/x|grpc|'; exec sleep 1000",
+		"is no grpc":          "echo '1|1|unix|/tmp/x|netrpc|'; exec sleep 1000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "signet-sink-iceberg"), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+			c := harness.New(t, harness.Options{Executors: 1, Config: "  plugin_start: 2s\nplugins: {dir: " + dir + ", allow_unlocked: true}\n"})
+			c.SQL("CREATE SCHEMA lake.p")
+			c.Fail(1, "CREATE TABLE lake.p.t (i BIGINT)", "iceberg")
+			require.Equal(t, "1", c.Value("SELECT 1"), "the scheduler and its executor work on")
+			c.Stop()
+		})
+	}
+}
+
+// A foreign sink's tables live beside the catalog's.
+func TestPlugins_ForeignSink(t *testing.T) {
+	root := t.TempDir()
+	c := harness.New(t, harness.Options{Executors: 1, CatalogConfig: "  files: {type: sink, sink: minimal, root: 'file://" + root + "'}\n"})
+	row := c.SQL("CREATE TABLE files.a.t AS SELECT i, 'x' AS s FROM range(100) r(i)")[0]
+	require.Equal(t, "100", row[0])
+	require.Equal(t, "50", c.SQL("INSERT INTO files.a.t SELECT i, 'y' FROM range(50) r(i)")[0][0])
+	require.Equal(t, [][]string{{"150", "50"}}, c.SQL("SELECT count(*), count(*) FILTER (WHERE s = 'y') FROM files.a.t"))
+}
