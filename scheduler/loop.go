@@ -56,7 +56,9 @@ func (s *Server) runWrite(w *writeState, restored []*executorv1.AttemptRef) erro
 	if err != nil {
 		return s.endWrite(w, err)
 	}
+	w.mu.Lock()
 	w.lease = lease
+	w.mu.Unlock()
 	defer func() {
 		lease.Close()
 		w.keepCreated(lease)

@@ -135,7 +135,7 @@ func (s *Server) listen(guard *guard) error {
 	if err != nil {
 		return err
 	}
-	opts := append(rpc.ServerOptions(), guard.options()...)
+	opts := append(append(rpc.ServerOptions(), s.survive()...), guard.options()...)
 	if creds != nil {
 		opts = append(opts, grpc.Creds(creds))
 	}

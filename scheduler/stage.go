@@ -15,7 +15,7 @@ import (
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
-var errRestage = errors.New("the sink was restarted")
+var errRestage = errors.New("what the sink was sent is not all there is")
 
 // stager hands accepted task manifests to the sink while the job still runs, so that little is left to do when the last one comes.
 // What it sends is in the journal by then; if the stream breaks, everything is staged again from there.
@@ -47,13 +47,18 @@ func (st *stager) open(ctx context.Context) error {
 	st.w.mu.Lock()
 	st.w.stagings++
 	st.w.mu.Unlock()
+	lease := st.w.stageLease()
+	if lease == nil { // an executor has reported to a scheduler that has not taken up the job yet
+		st.broken = errRestage
+		return st.broken
+	}
 	p, err := st.w.s.plugin(ctx, st.w.target)
 	if err == nil {
 		st.stream, err = p.Client().Stage(ctx)
 	}
 	if err == nil {
 		err = st.stream.Send(&sinkv1.StageRequest{Part: &sinkv1.StageRequest_Header{Header: &sinkv1.StageHeader{
-			Lease: st.w.lease.Token(), Table: st.w.target.ref(), Spec: st.w.spec, JobId: st.w.job.id,
+			Lease: lease.Token(), Table: st.w.target.ref(), Spec: st.w.spec, JobId: st.w.job.id,
 		}}})
 	}
 	st.broken = err

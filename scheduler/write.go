@@ -209,6 +209,13 @@ type taskAccepted struct {
 	rows, bytes int64
 }
 
+// stageLease is nil until the job runs.
+func (w *writeState) stageLease() *broker.Lease {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lease
+}
+
 func (w *writeState) winner(task int32) (coordinator.Accepted, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,7 +7,8 @@ echo "Starting a scheduler and two executors in $work"
 start_cluster 2
 "$bin/signet" info --scheduler "$address"
 
-flights=$root/examples/data/flights.parquet
+cd "$root" # the statements name the file as a reader would
+flights=examples/data/flights.parquet
 run() {
   printf '\n> %s\n' "$1"
   sql "$1"

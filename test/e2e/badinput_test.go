@@ -102,7 +102,7 @@ func TestBadInput_IsRefusedAndChangesNothing(t *testing.T) {
 			require.Equal(t, before.Metadata.CurrentSnapshot().SnapshotID, after.Metadata.CurrentSnapshot().SnapshotID)
 		})
 	}
-	harness.Eventually(t, "no data file is orphaned", func() bool { return len(c.Table("b", "t").DataOrphans()) == 0 })
+	c.NoOrphans("b", "t")
 	require.False(t, c.Executors[0].Ended(), "the executor lives")
 	require.Equal(t, "1", c.SQL("INSERT INTO lake.b.t SELECT 2, 'b', TIMESTAMP '9999-12-31 23:59:59', 2.5")[0][0], "and takes the next job")
 }

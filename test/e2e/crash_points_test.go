@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/signet-io/signet/test/harness"
 )
 
 // Where the scheduler dies: in the order in which a statement gets there.
@@ -180,5 +178,5 @@ func (s *crashStage) afterwards(t *testing.T) {
 		}
 	}
 	s.Stop()
-	harness.Eventually(t, "nothing is left", func() bool { return len(s.leftovers(t)) == 0 })
+	require.Empty(t, s.leftovers(t))
 }

@@ -107,7 +107,7 @@ func (s *crashStage) tmp() string     { return filepath.Join(s.Dir, "tmp") }
 // revive starts what has died, and says who that was.
 func (s *crashStage) revive(t *testing.T, again string) (died string) {
 	if s.Scheduler.Ended() {
-		require.True(t, s.Scheduler.Killed(), "the scheduler ended by itself")
+		require.True(t, s.Scheduler.Killed(), "the scheduler ended by itself: %v", s.Scheduler.Err)
 		if again != "" {
 			s.faults.ArmAhead(t, again)
 			s.StartSchedulerToDie(s.env, "TMPDIR="+s.tmp())
@@ -124,6 +124,32 @@ func (s *crashStage) revive(t *testing.T, again string) (died string) {
 		}
 	}
 	return died
+}
+
+// awaitAll waits until everybody is back.
+func (s *crashStage) awaitAll(t *testing.T) {
+	harness.Eventually(t, "everybody is back", func() bool {
+		s.revive(t, "")
+		return s.Registered() == len(s.Executors)
+	})
+}
+
+// renewSupervisor gives the plugin a new supervisor: the old one waits longer after each crash.
+func (s *crashStage) renewSupervisor(t *testing.T) {
+	s.Scheduler.Terminate(t)
+	s.startScheduler()
+	s.AwaitExecutors(len(s.Executors))
+}
+
+// execute runs a statement through the client, which bears with a scheduler that is away.
+func (s *crashStage) execute(t *testing.T, key, text string) error {
+	cl, err := client.Dial(s.Address, client.WithRetry(harness.Patience))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = cl.Exec(harness.Context(t), text, client.WithIdempotencyKey(key))
+	return err
 }
 
 // trial is one statement during which something dies.
@@ -150,26 +176,21 @@ func (s *crashStage) run(t *testing.T, c crash) {
 	x.text = strings.NewReplacer("{table}", table, "{input}", s.input).Replace(x.st.text)
 	x.before = s.Table("crash", x.name)
 	err := x.crashing()
-	harness.Eventually(t, "everybody is back", func() bool {
-		s.revive(t, "")
-		return s.Registered() == len(s.Executors)
-	})
+	s.awaitAll(t)
 	x.check(err)
 }
 
 // crashing runs the statement, revives who dies, and returns the answer.
 func (x *trial) crashing() error {
-	if x.crash.who == plugin { // a new supervisor: the old one would wait longer after each crash
-		x.Scheduler.Terminate(x.t)
-		x.startScheduler()
-		x.AwaitExecutors(2)
+	if x.crash.who == plugin {
+		x.renewSupervisor(x.t)
 	}
 	plugins := x.pluginPIDs()
 	x.faults.Arm(x.t, x.crash.point, x.crash.passing)
 	defer x.faults.Disarm(x.t, x.crash.point)
 	answer := make(chan error, 1)
 	start := time.Now()
-	go func() { answer <- x.execute() }()
+	go func() { answer <- x.execute(x.t, "key of "+x.name, x.text) }()
 	var err error
 	died, answered := "", false
 	harness.Eventually(x.t, x.crash.who+" dies at "+x.crash.point+", and the statement is answered", func() bool {
@@ -193,17 +214,6 @@ func (x *trial) crashing() error {
 	})
 	x.t.Logf("answered after %s: %v", time.Since(start).Round(time.Millisecond), err)
 	require.Equal(x.t, x.crash.who, died)
-	return err
-}
-
-// execute runs the statement through the client, which bears with a scheduler that is away.
-func (x *trial) execute() error {
-	cl, err := client.Dial(x.Address, client.WithRetry(harness.Patience))
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	_, err = cl.Exec(harness.Context(x.t), x.text, client.WithIdempotencyKey("key of "+x.name))
 	return err
 }
 
@@ -250,63 +260,68 @@ func (x *trial) check(err error) {
 	}
 	require.Equal(t, x.before.Snapshots+x.st.commits, after.Snapshots)
 	x.checkRows(after)
-	x.checkMarkers(job, after)
-	x.checkNothingElse()
+	requireLanded(t, after, job.GetJobId(), x.st.commits)
+	x.awaitClean(t, x.name, x.mayStay)
 }
 
 // checkRows counts the rows by their ids: once or not at all, and those that were there before, too.
 func (x *trial) checkRows(after harness.Table) {
-	seen := map[int64]int{}
-	for _, f := range after.Files {
-		for _, id := range harness.Int64s(x.t, f, "id") {
-			seen[id]++
-		}
-	}
-	for id, n := range seen {
-		require.Equal(x.t, 1, n, "row %d", id)
-	}
-	require.Len(x.t, seen, x.st.rows)
+	require.Len(x.t, idsOf(x.t, after), x.st.rows)
 	require.EqualValues(x.t, x.st.rows, after.Records, "what the manifests say")
 	if x.st.fails {
 		require.Equal(x.t, x.before.MetadataLocation, after.MetadataLocation, "the table is as before")
 	}
 }
 
-// checkMarkers looks for the job in the table's history: there exactly once if it landed.
-func (x *trial) checkMarkers(job *schedulerv1.Job, tab harness.Table) {
+// idsOf reads the ids from a table's data files; none may come twice.
+func idsOf(t *testing.T, tab harness.Table) map[int64]bool {
+	seen := map[int64]bool{}
+	for _, f := range tab.Files {
+		for _, id := range harness.Int64s(t, f, "id") {
+			require.False(t, seen[id], "row %d is there twice", id)
+			seen[id] = true
+		}
+	}
+	return seen
+}
+
+// requireLanded looks for a job in the table's history, and checks that each snapshot's marker is there once.
+func requireLanded(t *testing.T, tab harness.Table, job string, times int) {
 	found, markers := 0, map[string]bool{}
 	for _, m := range tab.Markers {
 		marker, _, _ := strings.Cut(m, ":")
-		require.False(x.t, markers[marker], "marker %s twice", marker)
+		require.False(t, markers[marker], "marker %s twice", marker)
 		markers[marker] = true
 	}
 	for _, snap := range tab.Metadata.Snapshots() {
-		if strings.Contains(snap.Summary.Properties["signet.job-ids"], job.GetJobId()) {
+		if strings.Contains(snap.Summary.Properties["signet.job-ids"], job) {
 			found++
-			require.Contains(x.t, tab.Markers, fmt.Sprintf("%s:%d", snap.Summary.Properties["signet.markers"], snap.SnapshotID))
+			require.Contains(t, tab.Markers, fmt.Sprintf("%s:%d", snap.Summary.Properties["signet.markers"], snap.SnapshotID))
 		}
 	}
-	require.Equal(x.t, x.st.commits, found, "snapshots of the job")
-	require.Len(x.t, tab.Markers, tab.Snapshots)
+	require.Equal(t, times, found, "snapshots of the job")
+	require.Len(t, tab.Markers, tab.Snapshots)
 }
 
-// checkNothingElse waits for the clean-up: no file of the table that no snapshot refers to, nothing in scratch.
-func (x *trial) checkNothingElse() {
+// awaitClean waits for the clean-up: no file of the table that no snapshot refers to, nothing in scratch.
+func (s *crashStage) awaitClean(t *testing.T, name string, mayStay func(string) bool) {
 	var left []string
 	done := harness.Soon(harness.Patience, func() bool {
-		left = slices.DeleteFunc(x.Table("crash", x.name).Orphans, x.mayStay)
-		scratch, err := filepath.Glob(filepath.Join(x.Dir, "scratch-*", "signet-*", "*"))
-		require.NoError(x.t, err)
+		left = slices.DeleteFunc(s.Table("crash", name).Orphans, func(path string) bool {
+			return strings.HasSuffix(path, ".metadata.json") || mayStay != nil && mayStay(path)
+		})
+		scratch, err := filepath.Glob(filepath.Join(s.Dir, "scratch-*", "signet-*", "*-*-*-*-*")) // of attempts
+		require.NoError(t, err)
 		left = append(left, scratch...)
 		return len(left) == 0
 	})
-	require.True(x.t, done, "left over:\n%s", strings.Join(left, "\n"))
+	require.True(t, done, "left over:\n%s", strings.Join(left, "\n"))
 }
 
-// mayStay: a scheduler that dies between writing the table's next metadata and the swap that makes it current leaves that one file,
-// and one that dies while it removes metadata that no snapshot refers to leaves the rest to orphan removal. Data files never stay.
+// mayStay: a scheduler that dies between writing the table's next metadata and the swap that makes it current leaves that one file
+// (awaitClean), and one that dies while it removes metadata that no snapshot refers to leaves the rest to orphan removal. Data files never stay.
 func (x *trial) mayStay(path string) bool {
-	return strings.HasSuffix(path, ".metadata.json") || x.crash.again == "broker.sweep.before" && strings.HasSuffix(path, ".avro")
+	return x.crash.again == "broker.sweep.before" && strings.HasSuffix(path, ".avro")
 }
 
 // leftovers are what processes that have ended in order must not leave.

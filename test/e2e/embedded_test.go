@@ -76,8 +76,7 @@ func (e embedded) start(env []string, args ...string) *command {
 	c := &command{Cmd: exec.Command(harness.Path("signet"), append([]string{"sql", "--output", "csv"}, args...)...), done: make(chan error, 1)}
 	c.Env = append(os.Environ(), append(env, "SIGNET_DATA_DIR="+e.dir)...)
 	c.Stdout, c.Stderr = &c.out, &c.err
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	require.NoError(e.t, c.Start())
+	require.NoError(e.t, harness.Start(c.Cmd))
 	go func() { c.done <- c.Wait() }()
 	e.t.Cleanup(func() { _ = c.Process.Kill() })
 	return c

@@ -35,7 +35,7 @@ func TestScratch_FullDisk(t *testing.T) {
 	c.Fail(1, bulky)
 	require.Equal(t, "1", c.Value("SELECT count(*) FROM lake.d.t"))
 	require.Equal(t, 1, c.Table("d", "t").Snapshots)
-	harness.Eventually(t, "no data file is orphaned", func() bool { return len(c.Table("d", "t").DataOrphans()) == 0 })
+	c.NoOrphans("d", "t")
 	require.False(t, c.Executors[0].Ended())
 	c.SQL("INSERT INTO lake.d.t VALUES ('y')")
 	c.Stop()

@@ -129,7 +129,7 @@ func TestSessions_ManifestsThatLie(t *testing.T) {
 		"a file not there": {reason: "parquet", tell: func(_ *planv1.ManifestHeader, d *planv1.DataFile) {
 			d.Path = strings.TrimSuffix(d.Path, "0.parquet") + "1.parquet"
 		}},
-		"another size":        {reason: "size", tell: func(_ *planv1.ManifestHeader, d *planv1.DataFile) { d.SizeBytes++ }},
+		"another size":        {reason: "bytes", tell: func(_ *planv1.ManifestHeader, d *planv1.DataFile) { d.SizeBytes++ }},
 		"a partition value":   {reason: "partition", tell: func(_ *planv1.ManifestHeader, d *planv1.DataFile) { d.Partition = []*planv1.Value{{}} }},
 		"totals that differ":  {reason: "totals", spoil: trailer(func(tr *planv1.ManifestTrailer) { tr.Rows++ })},
 		"another digest":      {reason: "digest", spoil: trailer(func(tr *planv1.ManifestTrailer) { tr.Sha256[0] ^= 1 })},
@@ -166,7 +166,7 @@ func TestSessions_ManifestsThatLie(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, end.GetJob().GetState(), end.GetJob().GetError())
 	require.Equal(t, [][]string{{"1"}, {"2"}, {"3"}}, c.SQL("SELECT id FROM lake.x.t ORDER BY id"))
-	harness.Eventually(t, "no data file is orphaned", func() bool { return len(c.Table("x", "t").DataOrphans()) == 0 })
+	c.NoOrphans("x", "t")
 }
 
 func trailer(f func(*planv1.ManifestTrailer)) func([]*planv1.ManifestChunk) []*planv1.ManifestChunk {
@@ -199,5 +199,5 @@ func TestSessions_LandOnceOrNotAtAll(t *testing.T) {
 	require.NoError(t, err)
 	tab := c.Table("x", "t")
 	require.Equal(t, 1, tab.Snapshots)
-	harness.Eventually(t, "no data file is orphaned", func() bool { return len(c.Table("x", "t").DataOrphans()) == 0 })
+	c.NoOrphans("x", "t")
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os/exec"
 	"strings"
-	"syscall"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,10 +32,12 @@ type TB interface {
 func RunCommand(t TB, dir string, env []string, args ...string) Result {
 	cmd := exec.Command(Path("signet"), args...)
 	cmd.Dir, cmd.Env = dir, append(cleanEnv(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	err := Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Errorf("signet %s: %v", strings.Join(args, " "), err)
 	}

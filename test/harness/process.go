@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,15 +34,22 @@ func start(t testing.TB, name, log string, lines chan<- string, env []string, bi
 	cmd := exec.Command(bin, args...)
 	cmd.Stderr = f
 	cmd.Env = append(cleanEnv(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	var out io.ReadCloser
 	if lines != nil {
 		out, err = cmd.StdoutPipe()
 		require.NoError(t, err)
 	}
-	require.NoError(t, cmd.Start())
 	p := &Process{Name: name, Cmd: cmd, Done: make(chan struct{})}
+	started := make(chan error)
 	go func() {
+		// The death signal comes when this thread ends: with the process it started, or with the whole test, however that ends.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
 		if lines != nil {
 			for s := bufio.NewScanner(out); s.Scan(); {
 				lines <- s.Text()
@@ -51,8 +59,29 @@ func start(t testing.TB, name, log string, lines chan<- string, env []string, bi
 		p.Err = cmd.Wait()
 		close(p.Done)
 	}()
+	require.NoError(t, <-started)
 	t.Cleanup(p.Kill)
 	return p
+}
+
+// starts are run by one thread that lives as long as the tests: the kernel ties a child's life to the thread that started it.
+var starts = make(chan func())
+
+func init() {
+	go func() {
+		runtime.LockOSThread()
+		for f := range starts {
+			f()
+		}
+	}()
+}
+
+// Start starts a command in a process group of its own. It dies with the test binary, also when that one is killed.
+func Start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = attributes()
+	err := make(chan error)
+	starts <- func() { err <- cmd.Start() }
+	return <-err
 }
 
 // cleanEnv is the environment without settings that would reach into the cluster.

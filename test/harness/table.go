@@ -118,6 +118,15 @@ func unknown(t require.TestingT, dir string, known map[string]bool) []string {
 	return out
 }
 
+// NoOrphans waits until every data file below a table's location belongs to the table.
+func (c *Cluster) NoOrphans(schema, name string) {
+	c.t.Helper()
+	var left []string
+	if !Soon(Patience/3, func() bool { left = c.Table(schema, name).DataOrphans(); return len(left) == 0 }) {
+		c.t.Fatalf("orphaned data files: %q", left)
+	}
+}
+
 // DataOrphans are those of the orphans that are data files.
 func (t Table) DataOrphans() []string {
 	return slices.DeleteFunc(slices.Clone(t.Orphans), func(p string) bool { return !strings.HasSuffix(p, ".parquet") })
