@@ -12,6 +12,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/journal"
@@ -29,10 +30,14 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 	defer j.timed("analyze", time.Now())
 	now := j.rec.Submitted.UnixMicro() // now() is bound once per job
 	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: now}
+	if s.pool.Connected() == 0 {
+		j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "waiting for an executor")
+	}
 	res, err := s.analyzeOnce(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "")
 	a := &analysis{result: res}
 	if len(res.Unresolved) == 0 {
 		return a, nil

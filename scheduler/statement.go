@@ -28,6 +28,7 @@ func (s *Server) run(j *job) {
 		}
 	}()
 	s.end(j, s.execute(j))
+	s.trim()
 }
 
 // end finishes a job by the error its statement ended with. A write whose fate the commit has decided is already finished.
@@ -37,7 +38,7 @@ func (s *Server) end(j *job, err error) {
 		s.finish(j, journal.StateSuccessful, nil)
 	case s.stoppedByShutdown(j):
 		// It stays open in the journal and goes on with the next start.
-	case errors.Is(context.Cause(j.ctx), errCancelled):
+	case errors.Is(err, errCancelled), errors.Is(context.Cause(j.ctx), errCancelled):
 		j.mu.Lock()
 		who := j.cancelBy
 		j.mu.Unlock()

@@ -202,12 +202,12 @@ func (s *Server) cancelJob(j *job, who string) (bool, string) {
 	if isTerminal(state) {
 		return state == schedulerv1.JobState_JOB_STATE_CANCELLED, "the job has ended: " + stateName(state)
 	}
+	j.update(func() { j.cancelBy = who }) // first: a write may end by the next step alone
 	if w != nil {
 		if ok, msg := s.cancelWrite(w); !ok {
 			return false, msg
 		}
 	}
-	j.update(func() { j.cancelBy = who })
 	j.cancel(errCancelled)
 	return true, "cancelled"
 }
