@@ -82,6 +82,9 @@ func (c *Client) Exec(ctx context.Context, sql string, opts ...StatementOption) 
 		st.onSubmit(sub.GetJobId(), sub.GetExisting())
 	}
 	job, err := c.Wait(ctx, sub.GetJobId(), st.onUpdate)
+	if errors.Is(err, ErrNotFound) { // the scheduler took it and has forgotten it, journal and all: it may have committed
+		return nil, &PendingError{JobID: sub.GetJobId(), IdempotencyKey: st.req.GetIdempotencyKey(), Cause: err}
+	}
 	if err != nil {
 		return nil, err
 	}

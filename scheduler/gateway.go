@@ -65,6 +65,9 @@ func (g *gateway) ReportManifest(st grpc.ClientStreamingServer[executorv1.Report
 		return err
 	}
 	g.s.pool.Ended(r.Header().AttemptId)
+	if !accepted {
+		g.s.dutyConfirmed(r.Header().AttemptId) // all its files were there when it reported them
+	}
 	return nil
 }
 

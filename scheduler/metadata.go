@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,20 @@ func (w *writeState) keepCreated(l *broker.Lease) {
 	}
 	for _, u := range uris {
 		w.created[u] = true
+	}
+	if !slices.Contains(w.leases, l) {
+		w.leases = append(w.leases, l)
+	}
+}
+
+// drainLeases also finds what the sink was creating when a lease was closed over it, as a cancel does.
+func (w *writeState) drainLeases() {
+	w.mu.Lock()
+	leases := slices.Clone(w.leases)
+	w.mu.Unlock()
+	for _, l := range leases {
+		l.Drain()
+		w.keepCreated(l)
 	}
 }
 
@@ -46,6 +61,7 @@ func (s *Server) sweepMetadata(w *writeState) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 	defer cancel()
+	w.drainLeases()
 	err := s.findCreated(ctx, w)
 	if err == nil {
 		err = s.sweepLease(ctx, w)

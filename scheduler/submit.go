@@ -178,6 +178,7 @@ func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
 
 // show makes a durable end visible.
 func (s *Server) show(j *job, rec journal.Job) {
+	s.wakeSweeper()
 	s.forgetAttempts(j.id)
 	j.update(func() {
 		j.rec, j.state, j.phase, j.message = rec, terminal(rec.State), "", ""

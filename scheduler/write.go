@@ -46,6 +46,7 @@ type writeState struct {
 	restored []*executorv1.AttemptRef // attempts of an earlier incarnation
 	resumed  bool                     // an earlier incarnation began it
 	created  map[string]bool          // metadata files that the sink has made
+	leases   []*broker.Lease          // those under which it could
 	stagings int
 
 	commitStart time.Time // of the newest commit call

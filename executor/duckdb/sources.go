@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
@@ -135,11 +136,41 @@ func (i *Instance) PlanError(err error) *planv1.Error {
 	if out == nil {
 		return nil
 	}
+	i.blame(out)
 	for _, s := range i.sources {
 		names := s.userNames(out.GetMessage() + out.GetHint())
 		out.Message, out.Hint = names.Replace(out.GetMessage()), names.Replace(out.GetHint())
 	}
 	return out
+}
+
+// blame names the file where DuckDB's message does not: a footer that cannot be decoded gives "TProtocolException: Invalid data" and nothing else (X8).
+func (i *Instance) blame(e *planv1.Error) {
+	if !strings.Contains(e.GetMessage(), "TProtocolException") {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, s := range i.sources {
+		if parquet, _ := IsParquetReader(s.src.GetFile().GetFunction()); !parquet && s.src.GetTable() == nil {
+			continue
+		}
+		for _, f := range s.files() {
+			if strings.Contains(e.GetMessage(), f.GetPath()) {
+				return
+			}
+			pattern, err := globEscape(f.GetPath())
+			if err != nil {
+				continue
+			}
+			if _, err := i.conn.ExecContext(ctx, "SELECT count(*) FROM parquet_file_metadata("+Literal(pattern)+")"); err != nil && ctx.Err() == nil {
+				e.Class = planv1.ErrorClass_ERROR_CLASS_USER
+				e.Message = f.GetPath() + ": its Parquet footer cannot be read: " + e.GetMessage()
+				e.Hint = "the file is damaged or was not written to its end; leave it out or write it again"
+				return
+			}
+		}
+	}
 }
 
 // userNames replaces what occurs in text.

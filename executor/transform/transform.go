@@ -150,7 +150,8 @@ func unscaled(src *planv1.Type, col string) string {
 		return "CAST(" + col + " AS HUGEINT)"
 	}
 	if p+s+1 <= 38 {
-		return fmt.Sprintf("CAST(%s * 1%s::DECIMAL(%d,0) AS HUGEINT)", col, zeros(int(s)), s+1)
+		// Widened first: DuckDB keeps the product of two decimals of at most 18 digits in 18 digits.
+		return fmt.Sprintf("CAST(CAST(%s AS DECIMAL(38,%d)) * 1%s::DECIMAL(%d,0) AS HUGEINT)", col, s, zeros(int(s)), s+1)
 	}
 	return "CAST(replace(CAST(" + col + " AS VARCHAR), '.', '') AS HUGEINT)"
 }

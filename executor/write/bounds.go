@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
+
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/transform"
 )
@@ -24,6 +26,11 @@ func bounds(l leaf, s *colStats) (lower, upper *planv1.Bound) {
 	}
 	if s.max != nil {
 		upper = bound(l, *s.max, true)
+	}
+	// Java compares the halves of a UUID as signed numbers, the specification its bytes: a range that one of them reads wrongly would lose
+	// rows there. A single value is safe for both.
+	if l.field.GetType().GetKind() == planv1.TypeKind_TYPE_KIND_UUID && !proto.Equal(lower, upper) {
+		return nil, nil
 	}
 	return lower, upper
 }

@@ -130,10 +130,15 @@ func TestRun_TypeMatrix(t *testing.T) {
 			require.Equal(t, int64(4), cm.GetValueCount())
 			require.Equal(t, int64(4-len(m.values)), cm.GetNullCount())
 			require.Positive(t, cm.GetSizeBytes())
-			require.Equal(t, m.lower, show(cm.GetLower().GetValue()))
-			require.Equal(t, m.upper, show(cm.GetUpper().GetValue()))
-			require.True(t, cm.GetLower().GetExact() && cm.GetUpper().GetExact())
-			require.Equal(t, m.lower, show(metrics(t, f, base+2).GetLower().GetValue()), "bounds inside a struct")
+			if m.t == "uuid" { // readers order them differently
+				require.Nil(t, cm.GetLower())
+				require.Nil(t, cm.GetUpper())
+			} else {
+				require.Equal(t, m.lower, show(cm.GetLower().GetValue()))
+				require.Equal(t, m.upper, show(cm.GetUpper().GetValue()))
+				require.True(t, cm.GetLower().GetExact() && cm.GetUpper().GetExact())
+				require.Equal(t, m.lower, show(metrics(t, f, base+2).GetLower().GetValue()), "bounds inside a struct")
+			}
 			require.Nil(t, metrics(t, f, base+5).GetLower(), "no bounds below a list")
 			require.Nil(t, metrics(t, f, base+8).GetLower(), "no bounds below a map")
 			if m.t == "double" {

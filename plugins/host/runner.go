@@ -56,8 +56,7 @@ func newProcess(c *Config, env []string, run *runDir, img *image, logs *logSink)
 // thread ends, which otherwise happens only with the host.
 func (p *process) Start(context.Context) error {
 	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	go spareThread(func() {
 		var cmd *exec.Cmd
 		var streams *streams
 		err := confine(p.cfg, p.run)
@@ -74,7 +73,7 @@ func (p *process) Start(context.Context) error {
 		if err == nil {
 			p.reap(cmd, streams)
 		}
-	}()
+	})
 	return <-started
 }
 
@@ -207,9 +206,25 @@ func (p *process) HostToPlugin(network, addr string) (string, string, error) {
 // for anything else afterwards, so f may take rights from it.
 func onOwnThread(f func() error) error {
 	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
-		done <- f()
-	}()
+	go spareThread(func() { done <- f() })
 	return <-done
+}
+
+// spareThread runs f on a locked thread that is not the main one, and ends the thread with it. The main thread stands for the process: a
+// Landlock domain that is put on it would be the host's own as far as /proc/PID goes, so that a plugin in the same domain could read the
+// host's memory, and rights that are taken from it never come back.
+func spareThread(f func()) {
+	runtime.LockOSThread()
+	if !onMainThread() {
+		f() // never unlocked: the thread ends with this goroutine
+		return
+	}
+	held := make(chan struct{})
+	go func() { // on another thread: this one is taken
+		runtime.LockOSThread()
+		close(held)
+		f()
+	}()
+	<-held
+	runtime.UnlockOSThread()
 }

@@ -11,3 +11,5 @@ func awaitExit(pid int) bool {
 		}
 	}
 }
+
+func onMainThread() bool { return unix.Gettid() == unix.Getpid() }

@@ -167,6 +167,9 @@ func (l *Lease) Created() []string {
 	return out
 }
 
+// Drain waits for creations that were under way when the lease was closed; after it Created is complete.
+func (l *Lease) Drain() { l.puts.Wait() }
+
 // live refuses a fenced lease.
 func (l *Lease) live() error {
 	l.mu.Lock()

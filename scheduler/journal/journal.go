@@ -92,6 +92,9 @@ func (j *Journal) begin() error {
 		}
 		if v := meta.Get(keyEpoch); len(v) == 8 {
 			j.epoch = binary.BigEndian.Uint64(v)
+		} else {
+			// In place of a journal that was lost, this one must be ahead of it: executors refuse an epoch older than one they have served.
+			j.epoch = uint64(time.Now().UnixMilli()) //nolint:gosec // after 1970
 		}
 		j.epoch++
 		if err := meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, Format)); err != nil {
@@ -101,7 +104,7 @@ func (j *Journal) begin() error {
 	})
 }
 
-// Epoch is this incarnation's number: greater than every earlier one.
+// Epoch is this incarnation's number: greater than every earlier one, also of a journal that was lost.
 func (j *Journal) Epoch() uint64 { return j.epoch }
 
 // Close lets go of the file.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -99,7 +100,8 @@ func (s *crashStage) round(t *testing.T, rng *rand.Rand) {
 	for _, j := range found {
 		requireLanded(t, after, j.GetJobId(), 1)
 	}
-	s.awaitClean(t, name, nil)
+	// Metadata of a job that met a conflict is removed after the job's end, and not taken up again by the next scheduler.
+	s.awaitClean(t, name, func(path string) bool { return strings.HasSuffix(path, ".avro") })
 }
 
 // kill kills somebody, and starts the scheduler again at once: only then can it be killed while it recovers.
