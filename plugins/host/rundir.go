@@ -57,14 +57,15 @@ func (r *runDir) makeSockets() error {
 	if len(r.sock) <= maxSock {
 		return os.Mkdir(r.sock, 0o700)
 	}
-	short, err := os.MkdirTemp(os.TempDir(), sockPrefix+"*")
+	base := os.TempDir()
+	if len(base)+len(sockPrefix)+12 > maxSock {
+		base = "/tmp" // TMPDIR is too long as well
+	}
+	short, err := os.MkdirTemp(base, sockPrefix+"*")
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; sockets need a short path: set TMPDIR to a short directory", err)
 	}
 	r.sock = short
-	if len(short) > maxSock {
-		return fmt.Errorf("%s is too long for a socket's path: set TMPDIR to a shorter one", short)
-	}
 	return os.Symlink(short, filepath.Join(r.path, sockLink)) // so that a sweep finds it
 }
 
