@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -76,6 +77,11 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 	}
 	if err := s.ensureSchema(j.ctx, t); err != nil {
 		return nil, err
+	}
+	if p, err := s.plugin(j.ctx, t); err != nil {
+		return nil, err
+	} else if !slices.Contains(p.Describe().GetCapabilities(), sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT) {
+		return nil, fail(codeUser, "CREATE TABLE first, then INSERT INTO", "CREATE TABLE AS is not supported in catalog %s: its sink %s cannot create a table together with its rows", t.entry.name, t.entry.sink)
 	}
 	a, err := s.analyze(j.ctx, j, st.Query.Text)
 	if err != nil {

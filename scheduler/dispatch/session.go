@@ -266,7 +266,12 @@ func (p *Pool) lose(id string, e *executor) {
 		lost = append(lost, a)
 	}
 	p.signal()
+	leaving := e.leaving
 	p.mu.Unlock()
+	if leaving && len(lost) == 0 {
+		p.cfg.Logger.Info("executor left", "executor", id)
+		return
+	}
 	p.cfg.Logger.Warn("executor lost", "executor", id, "attempts", len(lost))
 	p.handler.ExecutorLost(id, lost)
 }

@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -53,7 +55,7 @@ func TestConcurrency_EightClientsOneTable(t *testing.T) {
 	for _, j := range jobs {
 		requireLanded(t, tab, j.GetJobId(), 1)
 	}
-	require.True(t, harness.Soon(harness.Patience, func() bool { return len(c.Table("c", "t").Orphans) == 0 }), "left over: %s", c.Table("c", "t").Orphans)
+	(&held{Cluster: c, t: t}).requireSweptOf("c", "t")
 }
 
 // An executor that was taken for lost comes back and goes on writing: its manifest is refused, its files are removed, and it takes the next
@@ -81,6 +83,11 @@ func TestExecutor_TakenForLostComesBack(t *testing.T) {
 
 	h.open()
 	require.NoError(t, syscall.Kill(frozen.PID(), syscall.SIGCONT))
+	harness.Eventually(t, "its work has ended", func() bool {
+		log, err := os.ReadFile(filepath.Join(c.Dir, "executor-0.log"))
+		require.NoError(t, err)
+		return strings.Contains(string(log), "manifest refused") || strings.Contains(string(log), "attempt failed")
+	})
 	h.requireSwept()
 	h.requireOnce()
 	other.Terminate(t)
