@@ -159,7 +159,7 @@ func runCrashes(t *testing.T, who string, crashes []crash) {
 			}
 		}
 	}
-	s := newCrashStage(t, points)
+	s := newCrashStage(t, points, "")
 	for _, c := range crashes {
 		c.who = who
 		t.Run(c.name(), func(t *testing.T) { s.run(t, c) })

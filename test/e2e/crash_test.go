@@ -85,11 +85,11 @@ type crashStage struct {
 	states map[string]schedulerv1.JobState // of the jobs that have ended
 }
 
-func newCrashStage(t *testing.T, points []string) *crashStage {
+func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
 	s := &crashStage{faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
 	s.input = harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
-	s.Cluster = harness.New(t, harness.Options{})
+	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs})
 	tmp := filepath.Join(s.Dir, "tmp")
 	require.NoError(t, os.Mkdir(tmp, 0o700))
 	s.Scheduler.Terminate(t)

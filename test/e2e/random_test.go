@@ -37,7 +37,7 @@ func TestCrash_AtRandom(t *testing.T) {
 	}
 	t.Logf("SIGNET_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // choices, not secrets
-	s := newCrashStage(t, nil)
+	s := newCrashStage(t, nil, "")
 	for round := range rounds {
 		if !t.Run(fmt.Sprintf("round %d", round), func(t *testing.T) { s.round(t, rng) }) {
 			return // the rounds are not independent

@@ -1,9 +1,12 @@
 package harness
 
 import (
+	"bytes"
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,5 +87,28 @@ func Int64s(t testing.TB, path, column string) []int64 {
 		}
 	}
 	require.LessOrEqual(t, int64(len(out)), r.NumRows())
+	return out
+}
+
+// Rows reads the rows of a table's data files, with arrow-go, as sorted lines of JSON.
+func Rows(t testing.TB, tab Table) []string {
+	t.Helper()
+	var out []string
+	for _, path := range tab.Files {
+		r, err := file.OpenParquetFile(path, false)
+		require.NoError(t, err, path)
+		rd, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+		require.NoError(t, err, path)
+		data, err := rd.ReadTable(context.Background())
+		require.NoError(t, err, path)
+		for batches := array.NewTableReader(data, 1<<20); batches.Next(); {
+			var b bytes.Buffer
+			require.NoError(t, array.RecordToJSON(batches.RecordBatch(), &b))
+			out = append(out, strings.Split(strings.TrimSpace(b.String()), "\n")...)
+		}
+		data.Release()
+		require.NoError(t, r.Close())
+	}
+	slices.Sort(out)
 	return out
 }

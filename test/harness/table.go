@@ -23,10 +23,11 @@ type Table struct {
 	Metadata         table.Metadata
 	MetadataLocation string
 	Snapshots        int
-	Markers          []string // of the property, oldest first
-	Records          int64    // of the current snapshot's files
-	Files            []string // data files of the current snapshot, paths
-	Orphans          []string // files below the location that no metadata refers to
+	Markers          []string      // of the property, oldest first
+	Records          int64         // of the current snapshot's files
+	Files            []string      // data files of the current snapshot, paths
+	Partitions       []map[int]any // of Files, by partition field id
+	Orphans          []string      // files below the location that no metadata refers to
 }
 
 // Table reads the state of lake.<schema>.<name>.
@@ -61,6 +62,9 @@ func (c *Cluster) addSnapshot(out *Table, known map[string]bool, store icebergio
 	require.NoError(c.t, err)
 	current := md.CurrentSnapshot() != nil && md.CurrentSnapshot().SnapshotID == s.SnapshotID
 	for _, m := range manifests {
+		if known[clean(m.FilePath())] && !current { // files are never written twice
+			continue
+		}
 		known[clean(m.FilePath())] = true
 		for e, err := range m.Entries(store, true) {
 			require.NoError(c.t, err)
@@ -68,6 +72,7 @@ func (c *Cluster) addSnapshot(out *Table, known map[string]bool, store icebergio
 			known[path] = true
 			if current && e.DataFile().ContentType() == iceberg.EntryContentData {
 				out.Files, out.Records = append(out.Files, path), out.Records+e.DataFile().Count()
+				out.Partitions = append(out.Partitions, e.DataFile().Partition())
 				st, err := os.Stat(path)
 				require.NoError(c.t, err, "the table refers to a file that is not there")
 				require.Equal(c.t, e.DataFile().FileSizeBytes(), st.Size(), path)
