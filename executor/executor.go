@@ -62,7 +62,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	if e.conn, err = grpc.NewClient(cfg.Scheduler, cfg.dialOptions()...); err != nil {
-		return nil, errors.Join(fmt.Errorf("scheduler address %q: %w", cfg.Scheduler, err), e.scratch.close())
+		return nil, errors.Join(fmt.Errorf("scheduler address %q: %w", cfg.Scheduler, err), e.scratch.Remove())
 	}
 	e.client = executorv1.NewExecutorGatewayClient(e.conn)
 	e.pool = duckdb.NewPool(duckdb.Options{Ready: min(cfg.Slots+1, 4), Setup: transform.Register, MemoryBytes: cfg.MemoryBytes / int64(cfg.Slots), Logger: e.log})
@@ -77,7 +77,7 @@ func (e *Executor) ID() string { return e.id }
 // Run serves until ctx ends, then leaves: running tasks get Config.Drain to finish, what they report is delivered if the scheduler is
 // there.
 func (e *Executor) Run(ctx context.Context) error {
-	e.log.Info("executor started", "scheduler", e.cfg.Scheduler, "slots", e.cfg.Slots, "threads", e.cfg.Threads, "memory", e.cfg.MemoryBytes, "scratch", e.scratch.dir)
+	e.log.Info("executor started", "scheduler", e.cfg.Scheduler, "slots", e.cfg.Slots, "threads", e.cfg.Threads, "memory", e.cfg.MemoryBytes, "scratch", e.scratch.Path)
 	served := make(chan struct{})
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
@@ -94,7 +94,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	e.work.Wait()
 	e.log.Info("executor stopped")
 	e.shared.close()
-	return errors.Join(e.pool.Close(), e.conn.Close(), e.scratch.close())
+	return errors.Join(e.pool.Close(), e.conn.Close(), e.scratch.Remove())
 }
 
 // leave ends the work in order: no new tasks, a time to finish, then cancels.

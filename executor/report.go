@@ -34,11 +34,11 @@ func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
 		err = fault.Hit("executor.report.before")
 	}
 	if err != nil {
-		e.fail(a, planError(a.ctx, nil, e.scratch.dir, err))
+		e.fail(a, planError(a.ctx, nil, e.scratch.Path, err))
 		return
 	}
 	if a.ctx.Err() != nil { // cancelled at the last moment: nothing has left yet
-		e.fail(a, planError(a.ctx, nil, e.scratch.dir, a.ctx.Err()))
+		e.fail(a, planError(a.ctx, nil, e.scratch.Path, a.ctx.Err()))
 		return
 	}
 	a.reported.Store(true)

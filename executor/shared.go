@@ -49,7 +49,7 @@ func (s *shared) take(ctx context.Context, task *planv1.Task) (*sharedInstance, 
 		return inst, nil
 	}
 	s.n++
-	dir := filepath.Join(s.e.scratch.dir, fmt.Sprintf("shared-%d", s.n))
+	dir := filepath.Join(s.e.scratch.Path, fmt.Sprintf("shared-%d", s.n))
 	s.mu.Unlock()
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (e *Executor) runAttempt(a *attempt) {
 	select {
 	case e.slots <- struct{}{}:
 	case <-a.ctx.Done():
-		e.fail(a, planError(a.ctx, nil, e.scratch.dir, a.ctx.Err()))
+		e.fail(a, planError(a.ctx, nil, e.scratch.Path, a.ctx.Err()))
 		return
 	}
 	release := func() { <-e.slots }
@@ -122,11 +122,11 @@ func (e *Executor) workShared(a *attempt) (files []*planv1.DataFile, perr *planv
 		err = e.checkSpace()
 	}
 	if err != nil {
-		return nil, planError(a.ctx, nil, e.scratch.dir, err)
+		return nil, planError(a.ctx, nil, e.scratch.Path, err)
 	}
 	inst, err := e.shared.take(a.ctx, a.task)
 	if err != nil {
-		return nil, planError(a.ctx, nil, e.scratch.dir, err)
+		return nil, planError(a.ctx, nil, e.scratch.Path, err)
 	}
 	dir := filepath.Join(inst.dir, a.ref.GetAttemptId())
 	healthy := false
@@ -187,7 +187,7 @@ func (e *Executor) workAlone(a *attempt, release func()) (files []*planv1.DataFi
 
 func (e *Executor) checkSpace() error {
 	if e.cfg.MinFreeBytes > 0 {
-		return upload.CheckSpace(e.scratch.dir, e.cfg.MinFreeBytes)
+		return upload.CheckSpace(e.scratch.Path, e.cfg.MinFreeBytes)
 	}
 	return nil
 }

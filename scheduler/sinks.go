@@ -56,13 +56,17 @@ func (s *Server) openSinks() error {
 	if err != nil && (!s.cfg.Plugins.AllowUnlocked || !errors.Is(err, fs.ErrNotExist)) {
 		return fmt.Errorf("plugins: %w", err)
 	}
+	run := filepath.Join(s.cfg.DataDir, "plugins")
+	if err := host.Sweep(run); err != nil { // at once: this scheduler may end before a plugin starts
+		s.log.Warn("cannot remove what plugins of a former scheduler left", "directory", run, "error", err)
+	}
 	s.sinks = map[string]*sinkEntry{}
 	for _, c := range s.catalogs {
 		if s.sinks[c.sink] != nil {
 			continue
 		}
 		pc := host.Config{
-			Name: c.sink, Path: filepath.Join(dir, "signet-sink-"+c.sink), Dir: filepath.Join(s.cfg.DataDir, "plugins"), Register: s.broker.Register,
+			Name: c.sink, Path: filepath.Join(dir, "signet-sink-"+c.sink), Dir: run, Register: s.broker.Register,
 			Logger: s.log, Isolation: isolation, Unlocked: s.cfg.Plugins.AllowUnlocked, StartTimeout: s.cfg.Timeouts.PluginStart, DrainTimeout: s.cfg.Timeouts.Drain,
 		}
 		if lock != nil {

@@ -112,7 +112,7 @@ func askDescription(path, name, sum string) (d description, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), describeWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, img.path)
-	cmd.Args, cmd.Env, cmd.Dir = []string{path, "describe"}, environment(&cfg, run.tmp()), run.path
+	cmd.Args, cmd.Env, cmd.Dir = []string{path, "describe"}, environment(&cfg, run.tmp()), run.Path
 	cmd.SysProcAttr, cmd.WaitDelay = attributes(cfg.Isolation), time.Second
 	out := &capped{left: maxDescription}
 	cmd.Stdout = out

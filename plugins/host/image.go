@@ -34,7 +34,7 @@ func load(c *Config, run *runDir) (*image, error) {
 		return nil, &Error{Kind: ErrConfig, Plugin: c.Name, Path: c.Path, Cause: err, Hint: "make it readable for the scheduler"}
 	}
 	defer src.Close()
-	img, sum, err := copyImage(src, filepath.Base(c.Path), run.path)
+	img, sum, err := copyImage(src, filepath.Base(c.Path), run.Path)
 	if err != nil {
 		return nil, &Error{Kind: ErrStart, Plugin: c.Name, Path: c.Path, Detail: "copy it before the start", Cause: err, Hint: "check space and permissions of " + c.Dir}
 	}

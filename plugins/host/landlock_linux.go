@@ -59,7 +59,7 @@ func confine(c *Config, run *runDir) error {
 		return fmt.Errorf("landlock: %w", err)
 	}
 	defer unix.Close(fd)
-	rules := map[string]uint64{run.path: rightsOwn, run.sock: rightsOwn, filepath.Dir(c.Path): rightsRead}
+	rules := map[string]uint64{run.Path: rightsOwn, run.sock: rightsOwn, filepath.Dir(c.Path): rightsRead}
 	for _, p := range append(systemPaths, c.AllowRead...) {
 		rules[p] |= rightsRead
 	}

@@ -14,31 +14,31 @@ func TestRunDir_SweepTakesOnlyWhatIsDead(t *testing.T) {
 	live, err := newRunDir(dir)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(live.sock), maxSock)
-	for _, d := range []string{live.path, live.sock, live.tmp()} {
+	for _, d := range []string{live.Path, live.sock, live.tmp()} {
 		info, err := os.Stat(d)
 		require.NoError(t, err)
 		require.EqualValues(t, 0o700, info.Mode().Perm(), d)
 	}
 	dead, err := newRunDir(dir)
 	require.NoError(t, err)
-	require.NoError(t, dead.lock.Close()) // as the kernel does when a host dies
+	require.NoError(t, dead.Abandon()) // as the kernel does when a host dies
 	foreign := t.TempDir()
 	evil, err := newRunDir(dir)
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(filepath.Join(evil.path, sockLink)))
-	require.NoError(t, os.Symlink(foreign, filepath.Join(evil.path, sockLink)))
-	require.NoError(t, evil.lock.Close())
+	require.NoError(t, os.Remove(filepath.Join(evil.Path, sockLink)))
+	require.NoError(t, os.Symlink(foreign, filepath.Join(evil.Path, sockLink)))
+	require.NoError(t, evil.Abandon())
 
 	next, err := newRunDir(dir)
 	require.NoError(t, err)
-	require.DirExists(t, live.path)
+	require.DirExists(t, live.Path)
 	require.DirExists(t, live.sock)
-	require.NoDirExists(t, dead.path)
+	require.NoDirExists(t, dead.Path)
 	require.NoDirExists(t, dead.sock)
 	require.DirExists(t, foreign, "a link to elsewhere is not followed")
 	for _, r := range []*runDir{live, next} {
 		require.NoError(t, r.remove())
-		require.NoDirExists(t, r.path)
+		require.NoDirExists(t, r.Path)
 		require.NoDirExists(t, r.sock)
 	}
 	require.NoError(t, os.RemoveAll(evil.sock))
@@ -50,7 +50,7 @@ func TestRunDir_ShortPathKeepsSocketsInside(t *testing.T) {
 	defer os.RemoveAll(dir)
 	r, err := newRunDir(dir)
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(r.sock, r.path+"/"))
+	require.True(t, strings.HasPrefix(r.sock, r.Path+"/"))
 	require.NoError(t, r.remove())
 }
 
@@ -81,5 +81,5 @@ func TestImage_SealedAndUnaffectedByTheOriginal(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700))
 	script, err := load(&Config{Name: "p", Path: path, Unlocked: true}, run)
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(run.path, "p"), script.path)
+	require.Equal(t, filepath.Join(run.Path, "p"), script.path)
 }

@@ -85,7 +85,7 @@ func (p *process) launch() (*exec.Cmd, *streams, error) {
 			return nil, nil, err
 		}
 		cmd := &exec.Cmd{
-			Path: p.image.path, Args: []string{p.cfg.Path}, Env: p.env, Dir: p.run.path,
+			Path: p.image.path, Args: []string{p.cfg.Path}, Env: p.env, Dir: p.run.Path,
 			Stdout: s.outW, Stderr: s.errW, SysProcAttr: attributes(p.cfg.Isolation),
 		}
 		err = cmd.Start()
