@@ -123,6 +123,13 @@ func (s *Server) commitOnce(w *writeState) error {
 		return err
 	}
 	start = time.Now()
+	leave, err := s.commits.enter(ctx, w.target.String())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	j.timed("queue", start)
+	start = time.Now()
 	w.mu.Lock()
 	w.commitStart = start
 	w.mu.Unlock()

@@ -65,6 +65,8 @@ type Server struct {
 	attempts map[string]*attempt // open attempts by id
 	toResume []*job              // between recover and resume
 
+	commits commitQueue
+
 	endedMu  sync.Mutex
 	ended    map[string]time.Time // attempts of this incarnation that their executor has reported over
 	pruned   time.Time

@@ -30,6 +30,9 @@ func (l *Lease) Sweep(ctx context.Context, keep func(uri string) bool) (int, err
 		return 0, nil
 	}
 	store, err := l.openStore(ctx)
+	if r := new(Refusal); errors.As(err, &r) && r.Kind == kindExists && l.spec.Location != "" {
+		store, err = l.spec.Catalog.Store(l.spec.Location) // somebody else's table is there now; what the lease created is its own all the same
+	}
 	if err != nil {
 		return 0, err
 	}

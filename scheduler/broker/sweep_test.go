@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signet-io/signet/catalog/catalogtest"
@@ -137,4 +138,23 @@ func TestSweep_StorageSink(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "what an earlier lease made stays, unless the caller decides")
 	require.Equal(t, 1, exist(t, j.uri("parts/a/x.bin")))
+}
+
+// What a job that was to create the table has made lies beside somebody else's table by then: its own goes, theirs stays.
+func TestSweep_SomebodyElseCreatedTheTable(t *testing.T) {
+	b := newBench(t)
+	j := b.createJob()
+	_, err := j.buildCreate()
+	require.NoError(t, err)
+	made, home := j.lease.Created(), j.lease.Location()
+	require.NotEmpty(t, made)
+	b.createTable()
+	theirs := b.load().MetadataLocation
+
+	late := b.createJob(func(s *broker.LeaseSpec) { s.Adopted, s.Location, s.TableUUID = made, home, uuid.NewString() })
+	n, err := late.lease.Sweep(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, len(made), n)
+	require.Zero(t, exist(t, made...))
+	require.Equal(t, 1, exist(t, theirs))
 }
