@@ -151,6 +151,15 @@ func TestCrash_Plugin(t *testing.T)               { runCrashes(t, plugin, plugin
 
 func runCrashes(t *testing.T, who string, crashes []crash) {
 	t.Parallel()
+	s := newCrashStage(t, pointsOf(crashes), "")
+	for _, c := range crashes {
+		c.who = who
+		t.Run(c.name(), func(t *testing.T) { s.run(t, c) })
+	}
+	t.Run("afterwards", s.afterwards)
+}
+
+func pointsOf(crashes []crash) []string {
 	var points []string
 	for _, c := range crashes {
 		for _, p := range []string{c.point, c.again} {
@@ -159,12 +168,7 @@ func runCrashes(t *testing.T, who string, crashes []crash) {
 			}
 		}
 	}
-	s := newCrashStage(t, points, "")
-	for _, c := range crashes {
-		c.who = who
-		t.Run(c.name(), func(t *testing.T) { s.run(t, c) })
-	}
-	t.Run("afterwards", s.afterwards)
+	return points
 }
 
 // afterwards: what has ended stays as it has ended, also for a scheduler that starts once more, and nothing is left over.

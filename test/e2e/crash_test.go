@@ -81,12 +81,13 @@ type crashStage struct {
 	faults harness.Faults
 	env    string
 	input  string
+	sinks  int // plugin processes
 	n      int
 	states map[string]schedulerv1.JobState // of the jobs that have ended
 }
 
 func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
-	s := &crashStage{faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
+	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
 	s.input = harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
 	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs})
@@ -217,19 +218,24 @@ func (x *trial) crashing() error {
 	return err
 }
 
+// pluginPIDs are those of all sinks, which start by themselves.
 func (x *trial) pluginPIDs() []int {
 	var out []int
-	harness.Eventually(x.t, "the plugin runs", func() bool {
+	harness.Eventually(x.t, "the plugins run", func() bool {
+		out = nil
 		for _, p := range x.Plugins() {
 			out = append(out, p.PID)
 		}
-		return len(out) > 0
+		return len(out) >= x.sinks
 	})
 	return out
 }
 
 func (x *trial) samePlugins(pids []int) bool {
-	return slices.ContainsFunc(x.Plugins(), func(p harness.Proc) bool { return slices.Contains(pids, p.PID) })
+	now := x.Plugins()
+	return !slices.ContainsFunc(pids, func(pid int) bool {
+		return !slices.ContainsFunc(now, func(p harness.Proc) bool { return p.PID == pid })
+	})
 }
 
 // check compares the job's end with the truth of the table, read past Signet (S62).
