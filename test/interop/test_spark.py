@@ -33,8 +33,13 @@ def spark(filled, tmp_path_factory):
         b = b.config(k, v)
     s = b.getOrCreate()
     s.sparkContext.setLogLevel("OFF")
+    gateway = s.sparkContext._gateway
     yield s
     s.stop()
+    # The JVM ends by itself only after this process: whoever looks right then would see it.
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
 
 
 def name(table) -> str:
