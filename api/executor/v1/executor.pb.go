@@ -25,6 +25,126 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type FetchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	AttemptId     string                 `protobuf:"bytes,2,opt,name=attempt_id,json=attemptId,proto3" json:"attempt_id,omitempty"`
+	Partition     int32                  `protobuf:"varint,3,opt,name=partition,proto3" json:"partition,omitempty"`
+	Ticket        string                 `protobuf:"bytes,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Offset        int64                  `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"` // to go on where a broken stream ended
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchRequest) Reset() {
+	*x = FetchRequest{}
+	mi := &file_executor_v1_executor_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchRequest) ProtoMessage() {}
+
+func (x *FetchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
+func (*FetchRequest) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *FetchRequest) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *FetchRequest) GetAttemptId() string {
+	if x != nil {
+		return x.AttemptId
+	}
+	return ""
+}
+
+func (x *FetchRequest) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *FetchRequest) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
+func (x *FetchRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type FetchResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"` // at most 1 MiB
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchResponse) Reset() {
+	*x = FetchResponse{}
+	mi := &file_executor_v1_executor_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchResponse) ProtoMessage() {}
+
+func (x *FetchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchResponse.ProtoReflect.Descriptor instead.
+func (*FetchResponse) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FetchResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type SessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -41,7 +161,7 @@ type SessionRequest struct {
 
 func (x *SessionRequest) Reset() {
 	*x = SessionRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[0]
+	mi := &file_executor_v1_executor_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -53,7 +173,7 @@ func (x *SessionRequest) String() string {
 func (*SessionRequest) ProtoMessage() {}
 
 func (x *SessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[0]
+	mi := &file_executor_v1_executor_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -66,7 +186,7 @@ func (x *SessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRequest.ProtoReflect.Descriptor instead.
 func (*SessionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{0}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SessionRequest) GetMessage() isSessionRequest_Message {
@@ -165,6 +285,8 @@ type SessionResponse struct {
 	//	*SessionResponse_Analyze
 	//	*SessionResponse_Ack
 	//	*SessionResponse_Sweep
+	//	*SessionResponse_Free
+	//	*SessionResponse_Drain
 	Message       isSessionResponse_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -172,7 +294,7 @@ type SessionResponse struct {
 
 func (x *SessionResponse) Reset() {
 	*x = SessionResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[1]
+	mi := &file_executor_v1_executor_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -184,7 +306,7 @@ func (x *SessionResponse) String() string {
 func (*SessionResponse) ProtoMessage() {}
 
 func (x *SessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[1]
+	mi := &file_executor_v1_executor_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -197,7 +319,7 @@ func (x *SessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResponse.ProtoReflect.Descriptor instead.
 func (*SessionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{1}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SessionResponse) GetMessage() isSessionResponse_Message {
@@ -261,6 +383,24 @@ func (x *SessionResponse) GetSweep() *SweepPrefix {
 	return nil
 }
 
+func (x *SessionResponse) GetFree() *FreeOutputs {
+	if x != nil {
+		if x, ok := x.Message.(*SessionResponse_Free); ok {
+			return x.Free
+		}
+	}
+	return nil
+}
+
+func (x *SessionResponse) GetDrain() *Drain {
+	if x != nil {
+		if x, ok := x.Message.(*SessionResponse_Drain); ok {
+			return x.Drain
+		}
+	}
+	return nil
+}
+
 type isSessionResponse_Message interface {
 	isSessionResponse_Message()
 }
@@ -289,6 +429,14 @@ type SessionResponse_Sweep struct {
 	Sweep *SweepPrefix `protobuf:"bytes,6,opt,name=sweep,proto3,oneof"`
 }
 
+type SessionResponse_Free struct {
+	Free *FreeOutputs `protobuf:"bytes,7,opt,name=free,proto3,oneof"`
+}
+
+type SessionResponse_Drain struct {
+	Drain *Drain `protobuf:"bytes,8,opt,name=drain,proto3,oneof"`
+}
+
 func (*SessionResponse_Registered) isSessionResponse_Message() {}
 
 func (*SessionResponse_Launch) isSessionResponse_Message() {}
@@ -301,23 +449,29 @@ func (*SessionResponse_Ack) isSessionResponse_Message() {}
 
 func (*SessionResponse_Sweep) isSessionResponse_Message() {}
 
+func (*SessionResponse_Free) isSessionResponse_Message() {}
+
+func (*SessionResponse_Drain) isSessionResponse_Message() {}
+
 type Register struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ExecutorId    string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"` // UUID of this process
-	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
-	Slots         int32                  `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
-	MemoryBytes   int64                  `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Version       string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
-	KnownEpoch    uint64                 `protobuf:"varint,6,opt,name=known_epoch,json=knownEpoch,proto3" json:"known_epoch,omitempty"` // of the scheduler it served last; 0: none
-	Attempts      []*AttemptRef          `protobuf:"bytes,7,rep,name=attempts,proto3" json:"attempts,omitempty"`                        // still running or not yet acknowledged
-	Pid           int32                  `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	ExecutorId      string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"` // UUID of this process
+	Host            string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	Slots           int32                  `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
+	MemoryBytes     int64                  `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Version         string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	KnownEpoch      uint64                 `protobuf:"varint,6,opt,name=known_epoch,json=knownEpoch,proto3" json:"known_epoch,omitempty"` // of the scheduler it served last; 0: none
+	Attempts        []*AttemptRef          `protobuf:"bytes,7,rep,name=attempts,proto3" json:"attempts,omitempty"`                        // still running or not yet acknowledged
+	Pid             int32                  `protobuf:"varint,8,opt,name=pid,proto3" json:"pid,omitempty"`
+	ExchangeAddress string                 `protobuf:"bytes,9,opt,name=exchange_address,json=exchangeAddress,proto3" json:"exchange_address,omitempty"` // host:port of its Exchange
+	Outputs         []*AttemptRef          `protobuf:"bytes,10,rep,name=outputs,proto3" json:"outputs,omitempty"`                                       // attempts that have ended and whose output is kept here
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_executor_v1_executor_proto_msgTypes[2]
+	mi := &file_executor_v1_executor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +483,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[2]
+	mi := &file_executor_v1_executor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +496,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{2}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -401,6 +555,20 @@ func (x *Register) GetPid() int32 {
 	return 0
 }
 
+func (x *Register) GetExchangeAddress() string {
+	if x != nil {
+		return x.ExchangeAddress
+	}
+	return ""
+}
+
+func (x *Register) GetOutputs() []*AttemptRef {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
 type AttemptRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -414,7 +582,7 @@ type AttemptRef struct {
 
 func (x *AttemptRef) Reset() {
 	*x = AttemptRef{}
-	mi := &file_executor_v1_executor_proto_msgTypes[3]
+	mi := &file_executor_v1_executor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +594,7 @@ func (x *AttemptRef) String() string {
 func (*AttemptRef) ProtoMessage() {}
 
 func (x *AttemptRef) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[3]
+	mi := &file_executor_v1_executor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +607,7 @@ func (x *AttemptRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRef.ProtoReflect.Descriptor instead.
 func (*AttemptRef) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{3}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AttemptRef) GetJobId() string {
@@ -488,7 +656,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_executor_v1_executor_proto_msgTypes[4]
+	mi := &file_executor_v1_executor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +668,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[4]
+	mi := &file_executor_v1_executor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +681,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{4}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Registered) GetEpoch() uint64 {
@@ -548,7 +716,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_executor_v1_executor_proto_msgTypes[5]
+	mi := &file_executor_v1_executor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +728,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[5]
+	mi := &file_executor_v1_executor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +741,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{5}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Heartbeat) GetRunning() int32 {
@@ -608,7 +776,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_executor_v1_executor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +788,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_executor_v1_executor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +801,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{6}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TaskProgress) GetAttemptId() string {
@@ -666,7 +834,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +846,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +859,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{7}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Launch) GetTask() *v1.Task {
@@ -711,7 +879,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +891,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +904,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{8}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CancelTask) GetAttempt() *AttemptRef {
@@ -760,13 +928,14 @@ type TaskStatus struct {
 	Error         *v1.Error              `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"` // absent: success (result tasks)
 	Rows          int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Output        *v1.ExchangeOutput     `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"` // of an exchange task that succeeded
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +947,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +960,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskStatus) GetAttempt() *AttemptRef {
@@ -822,6 +991,13 @@ func (x *TaskStatus) GetBytes() int64 {
 	return 0
 }
 
+func (x *TaskStatus) GetOutput() *v1.ExchangeOutput {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
 type StatusAck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -831,7 +1007,7 @@ type StatusAck struct {
 
 func (x *StatusAck) Reset() {
 	*x = StatusAck{}
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +1019,7 @@ func (x *StatusAck) String() string {
 func (*StatusAck) ProtoMessage() {}
 
 func (x *StatusAck) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +1032,7 @@ func (x *StatusAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusAck.ProtoReflect.Descriptor instead.
 func (*StatusAck) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StatusAck) GetAttempt() *AttemptRef {
@@ -877,7 +1053,7 @@ type SweepPrefix struct {
 
 func (x *SweepPrefix) Reset() {
 	*x = SweepPrefix{}
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1065,7 @@ func (x *SweepPrefix) String() string {
 func (*SweepPrefix) ProtoMessage() {}
 
 func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1078,7 @@ func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SweepPrefix.ProtoReflect.Descriptor instead.
 func (*SweepPrefix) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SweepPrefix) GetAttempt() *AttemptRef {
@@ -919,6 +1095,104 @@ func (x *SweepPrefix) GetPrefix() string {
 	return ""
 }
 
+// FreeOutputs lets go of outputs that nobody will read: of these attempts, or of the whole job if there are none.
+type FreeOutputs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	AttemptIds    []string               `protobuf:"bytes,2,rep,name=attempt_ids,json=attemptIds,proto3" json:"attempt_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreeOutputs) Reset() {
+	*x = FreeOutputs{}
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreeOutputs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreeOutputs) ProtoMessage() {}
+
+func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreeOutputs.ProtoReflect.Descriptor instead.
+func (*FreeOutputs) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FreeOutputs) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *FreeOutputs) GetAttemptIds() []string {
+	if x != nil {
+		return x.AttemptIds
+	}
+	return nil
+}
+
+// Drain asks the executor to finish what it runs, hand over nothing new, and leave once nobody needs its outputs.
+type Drain struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Drain) Reset() {
+	*x = Drain{}
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Drain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Drain) ProtoMessage() {}
+
+func (x *Drain) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Drain.ProtoReflect.Descriptor instead.
+func (*Drain) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Drain) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type Leave struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -928,7 +1202,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1214,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1227,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Leave) GetReason() string {
@@ -977,7 +1251,7 @@ type Analyze struct {
 
 func (x *Analyze) Reset() {
 	*x = Analyze{}
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1263,7 @@ func (x *Analyze) String() string {
 func (*Analyze) ProtoMessage() {}
 
 func (x *Analyze) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1276,7 @@ func (x *Analyze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analyze.ProtoReflect.Descriptor instead.
 func (*Analyze) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Analyze) GetRequestId() string {
@@ -1052,13 +1326,14 @@ type AnalyzeResult struct {
 	RowWise       bool                `protobuf:"varint,7,opt,name=row_wise,json=rowWise,proto3" json:"row_wise,omitempty"`           // may be split by rows of its only source
 	NotRowWise    string              `protobuf:"bytes,8,opt,name=not_row_wise,json=notRowWise,proto3" json:"not_row_wise,omitempty"` // the reason, for EXPLAIN
 	PlanText      string              `protobuf:"bytes,9,opt,name=plan_text,json=planText,proto3" json:"plan_text,omitempty"`         // DuckDB's EXPLAIN, for EXPLAIN
+	Staged        *StagedQuery        `protobuf:"bytes,10,opt,name=staged,proto3" json:"staged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1345,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1358,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1149,6 +1424,308 @@ func (x *AnalyzeResult) GetPlanText() string {
 	return ""
 }
 
+func (x *AnalyzeResult) GetStaged() *StagedQuery {
+	if x != nil {
+		return x.Staged
+	}
+	return nil
+}
+
+// StagedQuery is the query as stages that exchange rows. A query that cannot be divided has one stage, and not_staged in its result.
+type StagedQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stages        []*QueryStage          `protobuf:"bytes,1,rep,name=stages,proto3" json:"stages,omitempty"`                        // each behind those it reads; the last one gives the query's rows
+	NotStaged     string                 `protobuf:"bytes,2,opt,name=not_staged,json=notStaged,proto3" json:"not_staged,omitempty"` // why the query runs as one task, for EXPLAIN; empty if it does not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StagedQuery) Reset() {
+	*x = StagedQuery{}
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StagedQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StagedQuery) ProtoMessage() {}
+
+func (x *StagedQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
+func (*StagedQuery) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *StagedQuery) GetStages() []*QueryStage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *StagedQuery) GetNotStaged() string {
+	if x != nil {
+		return x.NotStaged
+	}
+	return ""
+}
+
+type QueryStage struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Sql     string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"` // SELECT over the views of its inputs
+	Inputs  []*StageInput          `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Columns []*v1.Column           `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`                                 // of sql
+	Output  v1.ExchangeKind        `protobuf:"varint,4,opt,name=output,proto3,enum=signet.plan.v1.ExchangeKind" json:"output,omitempty"` // unspecified: the last stage
+	Keys    []int32                `protobuf:"varint,5,rep,packed,name=keys,proto3" json:"keys,omitempty"`                               // HASH
+	Label   string                 `protobuf:"bytes,6,opt,name=label,proto3" json:"label,omitempty"`                                     // for EXPLAIN: "partial aggregate", "hash join", ...
+	// One task may give its rows: they are ordered, or limited, or there is one row. Otherwise the rows of several tasks may be put one
+	// behind the other.
+	Single bool `protobuf:"varint,7,opt,name=single,proto3" json:"single,omitempty"`
+	// Where the inputs turn out to be small, this stage may be run instead of this one and of those it absorbs.
+	Broadcasts []*BroadcastJoin `protobuf:"bytes,8,rep,name=broadcasts,proto3" json:"broadcasts,omitempty"`
+	// A task that runs again over the same input gives the same rows in the same partitions, whatever their order.
+	Repeatable    bool `protobuf:"varint,9,opt,name=repeatable,proto3" json:"repeatable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryStage) Reset() {
+	*x = QueryStage{}
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryStage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryStage) ProtoMessage() {}
+
+func (x *QueryStage) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
+func (*QueryStage) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *QueryStage) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *QueryStage) GetInputs() []*StageInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *QueryStage) GetColumns() []*v1.Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *QueryStage) GetOutput() v1.ExchangeKind {
+	if x != nil {
+		return x.Output
+	}
+	return v1.ExchangeKind(0)
+}
+
+func (x *QueryStage) GetKeys() []int32 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *QueryStage) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *QueryStage) GetSingle() bool {
+	if x != nil {
+		return x.Single
+	}
+	return false
+}
+
+func (x *QueryStage) GetBroadcasts() []*BroadcastJoin {
+	if x != nil {
+		return x.Broadcasts
+	}
+	return nil
+}
+
+func (x *QueryStage) GetRepeatable() bool {
+	if x != nil {
+		return x.Repeatable
+	}
+	return false
+}
+
+// BroadcastJoin is another way to run a stage that joins two hashed inputs: the stage `absorbs` is not run, its query is part of sql, and
+// every task reads all of the other input.
+type BroadcastJoin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Absorbs       int32                  `protobuf:"varint,1,opt,name=absorbs,proto3" json:"absorbs,omitempty"`
+	Broadcasts    int32                  `protobuf:"varint,2,opt,name=broadcasts,proto3" json:"broadcasts,omitempty"` // the stage whose whole output every task reads
+	Sql           string                 `protobuf:"bytes,3,opt,name=sql,proto3" json:"sql,omitempty"`
+	Inputs        []*StageInput          `protobuf:"bytes,4,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BroadcastJoin) Reset() {
+	*x = BroadcastJoin{}
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BroadcastJoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BroadcastJoin) ProtoMessage() {}
+
+func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
+func (*BroadcastJoin) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *BroadcastJoin) GetAbsorbs() int32 {
+	if x != nil {
+		return x.Absorbs
+	}
+	return 0
+}
+
+func (x *BroadcastJoin) GetBroadcasts() int32 {
+	if x != nil {
+		return x.Broadcasts
+	}
+	return 0
+}
+
+func (x *BroadcastJoin) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *BroadcastJoin) GetInputs() []*StageInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+type StageInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	View          string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`    // the name under which sql reads it
+	Stage         int32                  `protobuf:"varint,2,opt,name=stage,proto3" json:"stage,omitempty"` // -1: the source of this view
+	Split         bool                   `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"` // tasks share its rows (a source: by files and row groups; a stage: by partition); otherwise every task reads all of it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageInput) Reset() {
+	*x = StageInput{}
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageInput) ProtoMessage() {}
+
+func (x *StageInput) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
+func (*StageInput) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *StageInput) GetView() string {
+	if x != nil {
+		return x.View
+	}
+	return ""
+}
+
+func (x *StageInput) GetStage() int32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *StageInput) GetSplit() bool {
+	if x != nil {
+		return x.Split
+	}
+	return false
+}
+
 type UnresolvedSource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	View          string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // the name that the rewritten query uses
@@ -1164,7 +1741,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1753,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1766,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -1252,7 +1829,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1841,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1854,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SourceStats) GetView() string {
@@ -1313,7 +1890,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1902,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1915,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FileStats) GetPath() string {
@@ -1378,7 +1955,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1967,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1980,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -1423,7 +2000,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +2012,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +2025,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -1477,7 +2054,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +2066,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +2079,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -1543,7 +2120,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +2132,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +2145,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -1589,14 +2166,23 @@ var File_executor_v1_executor_proto protoreflect.FileDescriptor
 
 const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
-	"\x1aexecutor/v1/executor.proto\x12\x12signet.executor.v1\x1a\x12plan/v1/plan.proto\"\xc4\x02\n" +
+	"\x1aexecutor/v1/executor.proto\x12\x12signet.executor.v1\x1a\x12plan/v1/plan.proto\"\x92\x01\n" +
+	"\fFetchRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x1d\n" +
+	"\n" +
+	"attempt_id\x18\x02 \x01(\tR\tattemptId\x12\x1c\n" +
+	"\tpartition\x18\x03 \x01(\x05R\tpartition\x12\x16\n" +
+	"\x06ticket\x18\x04 \x01(\tR\x06ticket\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x03R\x06offset\"#\n" +
+	"\rFetchResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xc4\x02\n" +
 	"\x0eSessionRequest\x12:\n" +
 	"\bregister\x18\x01 \x01(\v2\x1c.signet.executor.v1.RegisterH\x00R\bregister\x12=\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x1d.signet.executor.v1.HeartbeatH\x00R\theartbeat\x128\n" +
 	"\x06status\x18\x03 \x01(\v2\x1e.signet.executor.v1.TaskStatusH\x00R\x06status\x12?\n" +
 	"\banalyzed\x18\x04 \x01(\v2!.signet.executor.v1.AnalyzeResultH\x00R\banalyzed\x121\n" +
 	"\x05leave\x18\x05 \x01(\v2\x19.signet.executor.v1.LeaveH\x00R\x05leaveB\t\n" +
-	"\amessage\"\xf3\x02\n" +
+	"\amessage\"\xdd\x03\n" +
 	"\x0fSessionResponse\x12@\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x1e.signet.executor.v1.RegisteredH\x00R\n" +
@@ -1605,8 +2191,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06cancel\x18\x03 \x01(\v2\x1e.signet.executor.v1.CancelTaskH\x00R\x06cancel\x127\n" +
 	"\aanalyze\x18\x04 \x01(\v2\x1b.signet.executor.v1.AnalyzeH\x00R\aanalyze\x121\n" +
 	"\x03ack\x18\x05 \x01(\v2\x1d.signet.executor.v1.StatusAckH\x00R\x03ack\x127\n" +
-	"\x05sweep\x18\x06 \x01(\v2\x1f.signet.executor.v1.SweepPrefixH\x00R\x05sweepB\t\n" +
-	"\amessage\"\x81\x02\n" +
+	"\x05sweep\x18\x06 \x01(\v2\x1f.signet.executor.v1.SweepPrefixH\x00R\x05sweep\x125\n" +
+	"\x04free\x18\a \x01(\v2\x1f.signet.executor.v1.FreeOutputsH\x00R\x04free\x121\n" +
+	"\x05drain\x18\b \x01(\v2\x19.signet.executor.v1.DrainH\x00R\x05drainB\t\n" +
+	"\amessage\"\xe6\x02\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1617,7 +2205,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\vknown_epoch\x18\x06 \x01(\x04R\n" +
 	"knownEpoch\x12:\n" +
 	"\battempts\x18\a \x03(\v2\x1e.signet.executor.v1.AttemptRefR\battempts\x12\x10\n" +
-	"\x03pid\x18\b \x01(\x05R\x03pid\"\x82\x01\n" +
+	"\x03pid\x18\b \x01(\x05R\x03pid\x12)\n" +
+	"\x10exchange_address\x18\t \x01(\tR\x0fexchangeAddress\x128\n" +
+	"\aoutputs\x18\n" +
+	" \x03(\v2\x1e.signet.executor.v1.AttemptRefR\aoutputs\"\x82\x01\n" +
 	"\n" +
 	"AttemptRef\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
@@ -1645,18 +2236,25 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"CancelTask\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x9d\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd5\x01\n" +
 	"\n" +
 	"TaskStatus\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12+\n" +
 	"\x05error\x18\x02 \x01(\v2\x15.signet.plan.v1.ErrorR\x05error\x12\x12\n" +
 	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\"E\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x126\n" +
+	"\x06output\x18\x05 \x01(\v2\x1e.signet.plan.v1.ExchangeOutputR\x06output\"E\n" +
 	"\tStatusAck\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\"_\n" +
 	"\vSweepPrefix\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"\x1f\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"E\n" +
+	"\vFreeOutputs\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x1f\n" +
+	"\vattempt_ids\x18\x02 \x03(\tR\n" +
+	"attemptIds\"\x1f\n" +
+	"\x05Drain\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa8\x01\n" +
 	"\aAnalyze\x12\x1d\n" +
@@ -1666,7 +2264,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\asources\x18\x03 \x03(\v2\x16.signet.plan.v1.SourceR\asources\x12\x1b\n" +
 	"\tbind_only\x18\x04 \x01(\bR\bbindOnly\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x05 \x01(\x03R\tnowMicros\"\xf6\x02\n" +
+	"now_micros\x18\x05 \x01(\x03R\tnowMicros\"\xaf\x03\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -1680,7 +2278,40 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\brow_wise\x18\a \x01(\bR\arowWise\x12 \n" +
 	"\fnot_row_wise\x18\b \x01(\tR\n" +
 	"notRowWise\x12\x1b\n" +
-	"\tplan_text\x18\t \x01(\tR\bplanText\"\xa1\x02\n" +
+	"\tplan_text\x18\t \x01(\tR\bplanText\x127\n" +
+	"\x06staged\x18\n" +
+	" \x01(\v2\x1f.signet.executor.v1.StagedQueryR\x06staged\"d\n" +
+	"\vStagedQuery\x126\n" +
+	"\x06stages\x18\x01 \x03(\v2\x1e.signet.executor.v1.QueryStageR\x06stages\x12\x1d\n" +
+	"\n" +
+	"not_staged\x18\x02 \x01(\tR\tnotStaged\"\xe3\x02\n" +
+	"\n" +
+	"QueryStage\x12\x10\n" +
+	"\x03sql\x18\x01 \x01(\tR\x03sql\x126\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x1e.signet.executor.v1.StageInputR\x06inputs\x120\n" +
+	"\acolumns\x18\x03 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x124\n" +
+	"\x06output\x18\x04 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\x06output\x12\x12\n" +
+	"\x04keys\x18\x05 \x03(\x05R\x04keys\x12\x14\n" +
+	"\x05label\x18\x06 \x01(\tR\x05label\x12\x16\n" +
+	"\x06single\x18\a \x01(\bR\x06single\x12A\n" +
+	"\n" +
+	"broadcasts\x18\b \x03(\v2!.signet.executor.v1.BroadcastJoinR\n" +
+	"broadcasts\x12\x1e\n" +
+	"\n" +
+	"repeatable\x18\t \x01(\bR\n" +
+	"repeatable\"\x93\x01\n" +
+	"\rBroadcastJoin\x12\x18\n" +
+	"\aabsorbs\x18\x01 \x01(\x05R\aabsorbs\x12\x1e\n" +
+	"\n" +
+	"broadcasts\x18\x02 \x01(\x05R\n" +
+	"broadcasts\x12\x10\n" +
+	"\x03sql\x18\x03 \x01(\tR\x03sql\x126\n" +
+	"\x06inputs\x18\x04 \x03(\v2\x1e.signet.executor.v1.StageInputR\x06inputs\"L\n" +
+	"\n" +
+	"StageInput\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
+	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x14\n" +
+	"\x05split\x18\x03 \x01(\bR\x05split\"\xa1\x02\n" +
 	"\x10UnresolvedSource\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x12\x14\n" +
@@ -1718,7 +2349,9 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\aSession\x12\".signet.executor.v1.SessionRequest\x1a#.signet.executor.v1.SessionResponse(\x010\x01\x12i\n" +
 	"\x0eReportManifest\x12).signet.executor.v1.ReportManifestRequest\x1a*.signet.executor.v1.ReportManifestResponse(\x01\x12]\n" +
 	"\n" +
-	"PushOutput\x12%.signet.executor.v1.PushOutputRequest\x1a&.signet.executor.v1.PushOutputResponse(\x01B8Z6github.com/signet-io/signet/api/executor/v1;executorv1b\x06proto3"
+	"PushOutput\x12%.signet.executor.v1.PushOutputRequest\x1a&.signet.executor.v1.PushOutputResponse(\x012Z\n" +
+	"\bExchange\x12N\n" +
+	"\x05Fetch\x12 .signet.executor.v1.FetchRequest\x1a!.signet.executor.v1.FetchResponse0\x01B8Z6github.com/signet-io/signet/api/executor/v1;executorv1b\x06proto3"
 
 var (
 	file_executor_v1_executor_proto_rawDescOnce sync.Once
@@ -1732,79 +2365,102 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_executor_v1_executor_proto_goTypes = []any{
-	(*SessionRequest)(nil),         // 0: signet.executor.v1.SessionRequest
-	(*SessionResponse)(nil),        // 1: signet.executor.v1.SessionResponse
-	(*Register)(nil),               // 2: signet.executor.v1.Register
-	(*AttemptRef)(nil),             // 3: signet.executor.v1.AttemptRef
-	(*Registered)(nil),             // 4: signet.executor.v1.Registered
-	(*Heartbeat)(nil),              // 5: signet.executor.v1.Heartbeat
-	(*TaskProgress)(nil),           // 6: signet.executor.v1.TaskProgress
-	(*Launch)(nil),                 // 7: signet.executor.v1.Launch
-	(*CancelTask)(nil),             // 8: signet.executor.v1.CancelTask
-	(*TaskStatus)(nil),             // 9: signet.executor.v1.TaskStatus
-	(*StatusAck)(nil),              // 10: signet.executor.v1.StatusAck
-	(*SweepPrefix)(nil),            // 11: signet.executor.v1.SweepPrefix
-	(*Leave)(nil),                  // 12: signet.executor.v1.Leave
-	(*Analyze)(nil),                // 13: signet.executor.v1.Analyze
-	(*AnalyzeResult)(nil),          // 14: signet.executor.v1.AnalyzeResult
-	(*UnresolvedSource)(nil),       // 15: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 16: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 17: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 18: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 19: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 20: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 21: signet.executor.v1.PushOutputResponse
-	nil,                            // 22: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 23: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 24: signet.plan.v1.Error
-	(*v1.Source)(nil),              // 25: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 26: signet.plan.v1.Column
-	(*v1.ManifestChunk)(nil),       // 27: signet.plan.v1.ManifestChunk
+	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
+	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
+	(*SessionRequest)(nil),         // 2: signet.executor.v1.SessionRequest
+	(*SessionResponse)(nil),        // 3: signet.executor.v1.SessionResponse
+	(*Register)(nil),               // 4: signet.executor.v1.Register
+	(*AttemptRef)(nil),             // 5: signet.executor.v1.AttemptRef
+	(*Registered)(nil),             // 6: signet.executor.v1.Registered
+	(*Heartbeat)(nil),              // 7: signet.executor.v1.Heartbeat
+	(*TaskProgress)(nil),           // 8: signet.executor.v1.TaskProgress
+	(*Launch)(nil),                 // 9: signet.executor.v1.Launch
+	(*CancelTask)(nil),             // 10: signet.executor.v1.CancelTask
+	(*TaskStatus)(nil),             // 11: signet.executor.v1.TaskStatus
+	(*StatusAck)(nil),              // 12: signet.executor.v1.StatusAck
+	(*SweepPrefix)(nil),            // 13: signet.executor.v1.SweepPrefix
+	(*FreeOutputs)(nil),            // 14: signet.executor.v1.FreeOutputs
+	(*Drain)(nil),                  // 15: signet.executor.v1.Drain
+	(*Leave)(nil),                  // 16: signet.executor.v1.Leave
+	(*Analyze)(nil),                // 17: signet.executor.v1.Analyze
+	(*AnalyzeResult)(nil),          // 18: signet.executor.v1.AnalyzeResult
+	(*StagedQuery)(nil),            // 19: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 20: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 21: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 22: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 23: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 24: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 25: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 26: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 27: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 28: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 29: signet.executor.v1.PushOutputResponse
+	nil,                            // 30: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 31: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 32: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 33: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 34: signet.plan.v1.Source
+	(*v1.Column)(nil),              // 35: signet.plan.v1.Column
+	(v1.ExchangeKind)(0),           // 36: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 37: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
-	2,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
-	5,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
-	9,  // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	14, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
-	12, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
-	4,  // 5: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
-	7,  // 6: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
-	8,  // 7: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
-	13, // 8: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
-	10, // 9: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
-	11, // 10: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
-	3,  // 11: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
-	3,  // 12: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
-	6,  // 13: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	23, // 14: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
-	3,  // 15: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
-	3,  // 16: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	24, // 17: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	3,  // 18: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
-	3,  // 19: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	25, // 20: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	24, // 21: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	15, // 22: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	26, // 23: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	16, // 24: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	22, // 25: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	17, // 26: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	26, // 27: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	27, // 28: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	3,  // 29: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	0,  // 30: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	18, // 31: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	20, // 32: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	1,  // 33: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	19, // 34: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	21, // 35: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	33, // [33:36] is the sub-list for method output_type
-	30, // [30:33] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
+	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
+	11, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
+	18, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	16, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
+	6,  // 5: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
+	9,  // 6: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
+	10, // 7: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
+	17, // 8: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
+	12, // 9: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
+	13, // 10: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
+	14, // 11: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
+	15, // 12: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
+	5,  // 13: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
+	5,  // 14: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
+	5,  // 15: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
+	8,  // 16: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
+	31, // 17: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	5,  // 18: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
+	5,  // 19: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
+	32, // 20: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	33, // 21: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	5,  // 22: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
+	5,  // 23: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
+	34, // 24: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	32, // 25: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	23, // 26: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	35, // 27: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	24, // 28: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	19, // 29: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	20, // 30: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	22, // 31: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	35, // 32: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	36, // 33: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	21, // 34: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	22, // 35: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	30, // 36: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	25, // 37: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	35, // 38: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	37, // 39: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 40: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	2,  // 41: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	26, // 42: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	28, // 43: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 44: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 45: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	27, // 46: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	29, // 47: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 48: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	45, // [45:49] is the sub-list for method output_type
+	41, // [41:45] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -1812,20 +2468,22 @@ func file_executor_v1_executor_proto_init() {
 	if File_executor_v1_executor_proto != nil {
 		return
 	}
-	file_executor_v1_executor_proto_msgTypes[0].OneofWrappers = []any{
+	file_executor_v1_executor_proto_msgTypes[2].OneofWrappers = []any{
 		(*SessionRequest_Register)(nil),
 		(*SessionRequest_Heartbeat)(nil),
 		(*SessionRequest_Status)(nil),
 		(*SessionRequest_Analyzed)(nil),
 		(*SessionRequest_Leave)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[1].OneofWrappers = []any{
+	file_executor_v1_executor_proto_msgTypes[3].OneofWrappers = []any{
 		(*SessionResponse_Registered)(nil),
 		(*SessionResponse_Launch)(nil),
 		(*SessionResponse_Cancel)(nil),
 		(*SessionResponse_Analyze)(nil),
 		(*SessionResponse_Ack)(nil),
 		(*SessionResponse_Sweep)(nil),
+		(*SessionResponse_Free)(nil),
+		(*SessionResponse_Drain)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1833,9 +2491,9 @@ func file_executor_v1_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   31,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_executor_v1_executor_proto_goTypes,
 		DependencyIndexes: file_executor_v1_executor_proto_depIdxs,

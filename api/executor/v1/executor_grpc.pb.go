@@ -184,3 +184,114 @@ var ExecutorGateway_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "executor/v1/executor.proto",
 }
+
+const (
+	Exchange_Fetch_FullMethodName = "/signet.executor.v1.Exchange/Fetch"
+)
+
+// ExchangeClient is the client API for Exchange service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Exchange is served by executors: tasks of later stages fetch what earlier ones have left.
+type ExchangeClient interface {
+	// Fetch streams the bytes of one partition. Unknown attempts, partitions and tickets are all NOT_FOUND.
+	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchResponse], error)
+}
+
+type exchangeClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewExchangeClient(cc grpc.ClientConnInterface) ExchangeClient {
+	return &exchangeClient{cc}
+}
+
+func (c *exchangeClient) Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Exchange_ServiceDesc.Streams[0], Exchange_Fetch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FetchRequest, FetchResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Exchange_FetchClient = grpc.ServerStreamingClient[FetchResponse]
+
+// ExchangeServer is the server API for Exchange service.
+// All implementations must embed UnimplementedExchangeServer
+// for forward compatibility.
+//
+// Exchange is served by executors: tasks of later stages fetch what earlier ones have left.
+type ExchangeServer interface {
+	// Fetch streams the bytes of one partition. Unknown attempts, partitions and tickets are all NOT_FOUND.
+	Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchResponse]) error
+	mustEmbedUnimplementedExchangeServer()
+}
+
+// UnimplementedExchangeServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedExchangeServer struct{}
+
+func (UnimplementedExchangeServer) Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchResponse]) error {
+	return status.Error(codes.Unimplemented, "method Fetch not implemented")
+}
+func (UnimplementedExchangeServer) mustEmbedUnimplementedExchangeServer() {}
+func (UnimplementedExchangeServer) testEmbeddedByValue()                  {}
+
+// UnsafeExchangeServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ExchangeServer will
+// result in compilation errors.
+type UnsafeExchangeServer interface {
+	mustEmbedUnimplementedExchangeServer()
+}
+
+func RegisterExchangeServer(s grpc.ServiceRegistrar, srv ExchangeServer) {
+	// If the following call panics, it indicates UnimplementedExchangeServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Exchange_ServiceDesc, srv)
+}
+
+func _Exchange_Fetch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FetchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ExchangeServer).Fetch(m, &grpc.GenericServerStream[FetchRequest, FetchResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Exchange_FetchServer = grpc.ServerStreamingServer[FetchResponse]
+
+// Exchange_ServiceDesc is the grpc.ServiceDesc for Exchange service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Exchange_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "signet.executor.v1.Exchange",
+	HandlerType: (*ExchangeServer)(nil),
+	Methods:     []grpc.MethodDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Fetch",
+			Handler:       _Exchange_Fetch_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "executor/v1/executor.proto",
+}

@@ -299,6 +299,59 @@ func (FileFormat) EnumDescriptor() ([]byte, []int) {
 	return file_plan_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
+// ExchangeKind says who reads the output of a stage.
+type ExchangeKind int32
+
+const (
+	ExchangeKind_EXCHANGE_KIND_UNSPECIFIED ExchangeKind = 0 // nobody: the stage is the last one
+	ExchangeKind_EXCHANGE_KIND_GATHER      ExchangeKind = 1 // one task reads everything
+	ExchangeKind_EXCHANGE_KIND_HASH        ExchangeKind = 2 // each task reads the partitions of its hash values
+	ExchangeKind_EXCHANGE_KIND_BROADCAST   ExchangeKind = 3 // every task reads everything
+)
+
+// Enum value maps for ExchangeKind.
+var (
+	ExchangeKind_name = map[int32]string{
+		0: "EXCHANGE_KIND_UNSPECIFIED",
+		1: "EXCHANGE_KIND_GATHER",
+		2: "EXCHANGE_KIND_HASH",
+		3: "EXCHANGE_KIND_BROADCAST",
+	}
+	ExchangeKind_value = map[string]int32{
+		"EXCHANGE_KIND_UNSPECIFIED": 0,
+		"EXCHANGE_KIND_GATHER":      1,
+		"EXCHANGE_KIND_HASH":        2,
+		"EXCHANGE_KIND_BROADCAST":   3,
+	}
+)
+
+func (x ExchangeKind) Enum() *ExchangeKind {
+	p := new(ExchangeKind)
+	*p = x
+	return p
+}
+
+func (x ExchangeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExchangeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[4].Descriptor()
+}
+
+func (ExchangeKind) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[4]
+}
+
+func (x ExchangeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExchangeKind.Descriptor instead.
+func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+}
+
 // ErrorClass says what a task error means for the job (docs: "Task errors").
 type ErrorClass int32
 
@@ -309,6 +362,7 @@ const (
 	ErrorClass_ERROR_CLASS_KILLED      ErrorClass = 3 // cancelled or shut down: retried, not counted
 	ErrorClass_ERROR_CLASS_INTERNAL    ErrorClass = 4 // panic or defect: counts as an executor loss
 	ErrorClass_ERROR_CLASS_RESOURCE    ErrorClass = 5 // scratch full, memory limit: retried elsewhere and counted
+	ErrorClass_ERROR_CLASS_FETCH       ErrorClass = 6 // the output of Error.lost_attempt cannot be had: its task runs again, and then this one; not counted
 )
 
 // Enum value maps for ErrorClass.
@@ -320,6 +374,7 @@ var (
 		3: "ERROR_CLASS_KILLED",
 		4: "ERROR_CLASS_INTERNAL",
 		5: "ERROR_CLASS_RESOURCE",
+		6: "ERROR_CLASS_FETCH",
 	}
 	ErrorClass_value = map[string]int32{
 		"ERROR_CLASS_UNSPECIFIED": 0,
@@ -328,6 +383,7 @@ var (
 		"ERROR_CLASS_KILLED":      3,
 		"ERROR_CLASS_INTERNAL":    4,
 		"ERROR_CLASS_RESOURCE":    5,
+		"ERROR_CLASS_FETCH":       6,
 	}
 )
 
@@ -342,11 +398,11 @@ func (x ErrorClass) String() string {
 }
 
 func (ErrorClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[4].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[5].Descriptor()
 }
 
 func (ErrorClass) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[4]
+	return &file_plan_v1_plan_proto_enumTypes[5]
 }
 
 func (x ErrorClass) Number() protoreflect.EnumNumber {
@@ -355,7 +411,7 @@ func (x ErrorClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorClass.Descriptor instead.
 func (ErrorClass) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 type Type struct {
@@ -1899,6 +1955,7 @@ type Source struct {
 	//
 	//	*Source_File
 	//	*Source_Table
+	//	*Source_Exchange
 	Kind          isSource_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1973,6 +2030,15 @@ func (x *Source) GetTable() *TableScan {
 	return nil
 }
 
+func (x *Source) GetExchange() *ExchangeSource {
+	if x != nil {
+		if x, ok := x.Kind.(*Source_Exchange); ok {
+			return x.Exchange
+		}
+	}
+	return nil
+}
+
 type isSource_Kind interface {
 	isSource_Kind()
 }
@@ -1985,9 +2051,185 @@ type Source_Table struct {
 	Table *TableScan `protobuf:"bytes,4,opt,name=table,proto3,oneof"`
 }
 
+type Source_Exchange struct {
+	Exchange *ExchangeSource `protobuf:"bytes,5,opt,name=exchange,proto3,oneof"`
+}
+
 func (*Source_File) isSource_Kind() {}
 
 func (*Source_Table) isSource_Kind() {}
+
+func (*Source_Exchange) isSource_Kind() {}
+
+// ExchangeSource reads what the tasks of an earlier stage have left on their executors.
+type ExchangeSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stage         int32                  `protobuf:"varint,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	Columns       []*Column              `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"` // of the stage's query
+	Parts         []*ExchangePart        `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`     // the scheduler fills them in when it launches an attempt; none: no rows
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeSource) Reset() {
+	*x = ExchangeSource{}
+	mi := &file_plan_v1_plan_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeSource) ProtoMessage() {}
+
+func (x *ExchangeSource) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeSource.ProtoReflect.Descriptor instead.
+func (*ExchangeSource) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ExchangeSource) GetStage() int32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *ExchangeSource) GetColumns() []*Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *ExchangeSource) GetParts() []*ExchangePart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// ExchangePart is one partition of one attempt's output.
+type ExchangePart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          int32                  `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
+	AttemptId     string                 `protobuf:"bytes,2,opt,name=attempt_id,json=attemptId,proto3" json:"attempt_id,omitempty"`
+	Partition     int32                  `protobuf:"varint,3,opt,name=partition,proto3" json:"partition,omitempty"`
+	ExecutorId    string                 `protobuf:"bytes,4,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
+	Address       string                 `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"` // host:port of that executor's exchange
+	Ticket        string                 `protobuf:"bytes,6,opt,name=ticket,proto3" json:"ticket,omitempty"`   // of the job that wrote it
+	Rows          int64                  `protobuf:"varint,7,opt,name=rows,proto3" json:"rows,omitempty"`
+	Bytes         int64                  `protobuf:"varint,8,opt,name=bytes,proto3" json:"bytes,omitempty"`  // as stored and sent
+	Sha256        []byte                 `protobuf:"bytes,9,opt,name=sha256,proto3" json:"sha256,omitempty"` // of these bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangePart) Reset() {
+	*x = ExchangePart{}
+	mi := &file_plan_v1_plan_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangePart) ProtoMessage() {}
+
+func (x *ExchangePart) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangePart.ProtoReflect.Descriptor instead.
+func (*ExchangePart) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ExchangePart) GetTask() int32 {
+	if x != nil {
+		return x.Task
+	}
+	return 0
+}
+
+func (x *ExchangePart) GetAttemptId() string {
+	if x != nil {
+		return x.AttemptId
+	}
+	return ""
+}
+
+func (x *ExchangePart) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *ExchangePart) GetExecutorId() string {
+	if x != nil {
+		return x.ExecutorId
+	}
+	return ""
+}
+
+func (x *ExchangePart) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ExchangePart) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
+func (x *ExchangePart) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *ExchangePart) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ExchangePart) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
 
 type FileSource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2001,7 +2243,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plan_v1_plan_proto_msgTypes[19]
+	mi := &file_plan_v1_plan_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2255,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[19]
+	mi := &file_plan_v1_plan_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2268,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FileSource) GetFunction() string {
@@ -2071,7 +2313,7 @@ type TableScan struct {
 
 func (x *TableScan) Reset() {
 	*x = TableScan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[20]
+	mi := &file_plan_v1_plan_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2325,7 @@ func (x *TableScan) String() string {
 func (*TableScan) ProtoMessage() {}
 
 func (x *TableScan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[20]
+	mi := &file_plan_v1_plan_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2338,7 @@ func (x *TableScan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableScan.ProtoReflect.Descriptor instead.
 func (*TableScan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{20}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TableScan) GetSchema() *Schema {
@@ -2146,7 +2388,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_plan_v1_plan_proto_msgTypes[21]
+	mi := &file_plan_v1_plan_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2400,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[21]
+	mi := &file_plan_v1_plan_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2413,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{21}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Column) GetName() string {
@@ -2214,7 +2456,7 @@ type OutputColumn struct {
 
 func (x *OutputColumn) Reset() {
 	*x = OutputColumn{}
-	mi := &file_plan_v1_plan_proto_msgTypes[22]
+	mi := &file_plan_v1_plan_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2468,7 @@ func (x *OutputColumn) String() string {
 func (*OutputColumn) ProtoMessage() {}
 
 func (x *OutputColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[22]
+	mi := &file_plan_v1_plan_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2481,7 @@ func (x *OutputColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputColumn.ProtoReflect.Descriptor instead.
 func (*OutputColumn) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{22}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OutputColumn) GetField() *Field {
@@ -2275,7 +2517,7 @@ type WriteTask struct {
 
 func (x *WriteTask) Reset() {
 	*x = WriteTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[23]
+	mi := &file_plan_v1_plan_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2529,7 @@ func (x *WriteTask) String() string {
 func (*WriteTask) ProtoMessage() {}
 
 func (x *WriteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[23]
+	mi := &file_plan_v1_plan_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2542,7 @@ func (x *WriteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTask.ProtoReflect.Descriptor instead.
 func (*WriteTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{23}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WriteTask) GetColumns() []*OutputColumn {
@@ -2331,6 +2573,188 @@ func (x *WriteTask) GetSortForPartitions() bool {
 	return false
 }
 
+// ExchangeTask keeps the query's rows on the executor, for tasks of later stages to fetch.
+type ExchangeTask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          ExchangeKind           `protobuf:"varint,1,opt,name=kind,proto3,enum=signet.plan.v1.ExchangeKind" json:"kind,omitempty"`
+	Keys          []int32                `protobuf:"varint,2,rep,packed,name=keys,proto3" json:"keys,omitempty"`      // HASH: ordinals of the query's columns. Rows whose keys are equal (NULL = NULL) are in the same partition.
+	Partitions    int32                  `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"` // HASH: their number; otherwise 1
+	Ticket        string                 `protobuf:"bytes,4,opt,name=ticket,proto3" json:"ticket,omitempty"`          // who presents it may fetch
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeTask) Reset() {
+	*x = ExchangeTask{}
+	mi := &file_plan_v1_plan_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeTask) ProtoMessage() {}
+
+func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
+func (*ExchangeTask) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ExchangeTask) GetKind() ExchangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ExchangeKind_EXCHANGE_KIND_UNSPECIFIED
+}
+
+func (x *ExchangeTask) GetKeys() []int32 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *ExchangeTask) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *ExchangeTask) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
+// ExchangeOutput is what an ExchangeTask has left. Partitions without rows are not listed.
+type ExchangeOutput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partitions    []*ExchangePartition   `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeOutput) Reset() {
+	*x = ExchangeOutput{}
+	mi := &file_plan_v1_plan_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeOutput) ProtoMessage() {}
+
+func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
+func (*ExchangeOutput) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+type ExchangePartition struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangePartition) Reset() {
+	*x = ExchangePartition{}
+	mi := &file_plan_v1_plan_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangePartition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangePartition) ProtoMessage() {}
+
+func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
+func (*ExchangePartition) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ExchangePartition) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *ExchangePartition) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *ExchangePartition) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ExchangePartition) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 type ResultTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MaxBytes      int64                  `protobuf:"varint,1,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // of Arrow IPC; above it the task fails with USER
@@ -2340,7 +2764,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[24]
+	mi := &file_plan_v1_plan_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2776,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[24]
+	mi := &file_plan_v1_plan_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2789,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{24}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -2389,6 +2813,7 @@ type Task struct {
 	//
 	//	*Task_Write
 	//	*Task_Result
+	//	*Task_Exchange
 	Work          isTask_Work `protobuf_oneof:"work"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2396,7 +2821,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[25]
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2833,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[25]
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2846,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{25}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Task) GetJobId() string {
@@ -2498,6 +2923,15 @@ func (x *Task) GetResult() *ResultTask {
 	return nil
 }
 
+func (x *Task) GetExchange() *ExchangeTask {
+	if x != nil {
+		if x, ok := x.Work.(*Task_Exchange); ok {
+			return x.Exchange
+		}
+	}
+	return nil
+}
+
 type isTask_Work interface {
 	isTask_Work()
 }
@@ -2510,22 +2944,29 @@ type Task_Result struct {
 	Result *ResultTask `protobuf:"bytes,9,opt,name=result,proto3,oneof"`
 }
 
+type Task_Exchange struct {
+	Exchange *ExchangeTask `protobuf:"bytes,10,opt,name=exchange,proto3,oneof"`
+}
+
 func (*Task_Write) isTask_Work() {}
 
 func (*Task_Result) isTask_Work() {}
 
+func (*Task_Exchange) isTask_Work() {}
+
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Class         ErrorClass             `protobuf:"varint,1,opt,name=class,proto3,enum=signet.plan.v1.ErrorClass" json:"class,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // what was wrong, where
-	Hint          string                 `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`       // what to do
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`                            // what was wrong, where
+	Hint          string                 `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`                                  // what to do
+	LostAttempt   string                 `protobuf:"bytes,4,opt,name=lost_attempt,json=lostAttempt,proto3" json:"lost_attempt,omitempty"` // FETCH: the attempt whose output is gone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[26]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2978,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[26]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2991,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{26}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -2570,6 +3011,13 @@ func (x *Error) GetMessage() string {
 func (x *Error) GetHint() string {
 	if x != nil {
 		return x.Hint
+	}
+	return ""
+}
+
+func (x *Error) GetLostAttempt() string {
+	if x != nil {
+		return x.LostAttempt
 	}
 	return ""
 }
@@ -2719,13 +3167,30 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tfirst_row\x18\x04 \x01(\x03R\bfirstRow\x12\x17\n" +
 	"\aend_row\x18\x05 \x01(\x03R\x06endRow\x123\n" +
 	"\tconstants\x18\x06 \x03(\v2\x15.signet.plan.v1.ValueR\tconstants\x12\x12\n" +
-	"\x04name\x18\a \x01(\tR\x04name\"\x9f\x01\n" +
+	"\x04name\x18\a \x01(\tR\x04name\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
 	"\x04file\x18\x03 \x01(\v2\x1a.signet.plan.v1.FileSourceH\x00R\x04file\x121\n" +
-	"\x05table\x18\x04 \x01(\v2\x19.signet.plan.v1.TableScanH\x00R\x05tableB\x06\n" +
-	"\x04kind\"\x8b\x02\n" +
+	"\x05table\x18\x04 \x01(\v2\x19.signet.plan.v1.TableScanH\x00R\x05table\x12<\n" +
+	"\bexchange\x18\x05 \x01(\v2\x1e.signet.plan.v1.ExchangeSourceH\x00R\bexchangeB\x06\n" +
+	"\x04kind\"\x8c\x01\n" +
+	"\x0eExchangeSource\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\x05R\x05stage\x120\n" +
+	"\acolumns\x18\x02 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x122\n" +
+	"\x05parts\x18\x03 \x03(\v2\x1c.signet.plan.v1.ExchangePartR\x05parts\"\xf4\x01\n" +
+	"\fExchangePart\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\x05R\x04task\x12\x1d\n" +
+	"\n" +
+	"attempt_id\x18\x02 \x01(\tR\tattemptId\x12\x1c\n" +
+	"\tpartition\x18\x03 \x01(\x05R\tpartition\x12\x1f\n" +
+	"\vexecutor_id\x18\x04 \x01(\tR\n" +
+	"executorId\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06ticket\x18\x06 \x01(\tR\x06ticket\x12\x12\n" +
+	"\x04rows\x18\a \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05bytes\x18\b \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06sha256\x18\t \x01(\fR\x06sha256\"\x8b\x02\n" +
 	"\n" +
 	"FileSource\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\tR\bfunction\x12A\n" +
@@ -2755,10 +3220,26 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x01 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\x12-\n" +
 	"\x04spec\x18\x02 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\x12\x16\n" +
 	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x12.\n" +
-	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\")\n" +
+	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\"\x8c\x01\n" +
+	"\fExchangeTask\x120\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\x05R\x04keys\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x03 \x01(\x05R\n" +
+	"partitions\x12\x16\n" +
+	"\x06ticket\x18\x04 \x01(\tR\x06ticket\"S\n" +
+	"\x0eExchangeOutput\x12A\n" +
+	"\n" +
+	"partitions\x18\x01 \x03(\v2!.signet.plan.v1.ExchangePartitionR\n" +
+	"partitions\"s\n" +
+	"\x11ExchangePartition\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\")\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
-	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\"\xb1\x02\n" +
+	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\"\xed\x02\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -2769,12 +3250,15 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x03sql\x18\x06 \x01(\tR\x03sql\x120\n" +
 	"\asources\x18\a \x03(\v2\x16.signet.plan.v1.SourceR\asources\x121\n" +
 	"\x05write\x18\b \x01(\v2\x19.signet.plan.v1.WriteTaskH\x00R\x05write\x124\n" +
-	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06resultB\x06\n" +
-	"\x04work\"g\n" +
+	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06result\x12:\n" +
+	"\bexchange\x18\n" +
+	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchangeB\x06\n" +
+	"\x04work\"\x8a\x01\n" +
 	"\x05Error\x120\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x1a.signet.plan.v1.ErrorClassR\x05class\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
-	"\x04hint\x18\x03 \x01(\tR\x04hint*\x97\x04\n" +
+	"\x04hint\x18\x03 \x01(\tR\x04hint\x12!\n" +
+	"\flost_attempt\x18\x04 \x01(\tR\vlostAttempt*\x97\x04\n" +
 	"\bTypeKind\x12\x19\n" +
 	"\x15TYPE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11TYPE_KIND_BOOLEAN\x10\x01\x12\x12\n" +
@@ -2818,7 +3302,12 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"FileFormat\x12\x1b\n" +
 	"\x17FILE_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13FILE_FORMAT_PARQUET\x10\x01*\x9f\x01\n" +
+	"\x13FILE_FORMAT_PARQUET\x10\x01*|\n" +
+	"\fExchangeKind\x12\x1d\n" +
+	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
+	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
+	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*\xb6\x01\n" +
 	"\n" +
 	"ErrorClass\x12\x1b\n" +
 	"\x17ERROR_CLASS_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -2826,7 +3315,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0eERROR_CLASS_IO\x10\x02\x12\x16\n" +
 	"\x12ERROR_CLASS_KILLED\x10\x03\x12\x18\n" +
 	"\x14ERROR_CLASS_INTERNAL\x10\x04\x12\x18\n" +
-	"\x14ERROR_CLASS_RESOURCE\x10\x05B0Z.github.com/signet-io/signet/api/plan/v1;planv1b\x06proto3"
+	"\x14ERROR_CLASS_RESOURCE\x10\x05\x12\x15\n" +
+	"\x11ERROR_CLASS_FETCH\x10\x06B0Z.github.com/signet-io/signet/api/plan/v1;planv1b\x06proto3"
 
 var (
 	file_plan_v1_plan_proto_rawDescOnce sync.Once
@@ -2840,91 +3330,103 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_plan_v1_plan_proto_rawDescData
 }
 
-var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_plan_v1_plan_proto_goTypes = []any{
-	(TypeKind)(0),           // 0: signet.plan.v1.TypeKind
-	(TransformKind)(0),      // 1: signet.plan.v1.TransformKind
-	(MetricsKind)(0),        // 2: signet.plan.v1.MetricsKind
-	(FileFormat)(0),         // 3: signet.plan.v1.FileFormat
-	(ErrorClass)(0),         // 4: signet.plan.v1.ErrorClass
-	(*Type)(nil),            // 5: signet.plan.v1.Type
-	(*Field)(nil),           // 6: signet.plan.v1.Field
-	(*Schema)(nil),          // 7: signet.plan.v1.Schema
-	(*Decimal)(nil),         // 8: signet.plan.v1.Decimal
-	(*Value)(nil),           // 9: signet.plan.v1.Value
-	(*PartitionField)(nil),  // 10: signet.plan.v1.PartitionField
-	(*SortField)(nil),       // 11: signet.plan.v1.SortField
-	(*MetricsMode)(nil),     // 12: signet.plan.v1.MetricsMode
-	(*FileRules)(nil),       // 13: signet.plan.v1.FileRules
-	(*WriteSpec)(nil),       // 14: signet.plan.v1.WriteSpec
-	(*Bound)(nil),           // 15: signet.plan.v1.Bound
-	(*ColumnMetrics)(nil),   // 16: signet.plan.v1.ColumnMetrics
-	(*DataFile)(nil),        // 17: signet.plan.v1.DataFile
-	(*DataFiles)(nil),       // 18: signet.plan.v1.DataFiles
-	(*ManifestHeader)(nil),  // 19: signet.plan.v1.ManifestHeader
-	(*ManifestTrailer)(nil), // 20: signet.plan.v1.ManifestTrailer
-	(*ManifestChunk)(nil),   // 21: signet.plan.v1.ManifestChunk
-	(*PinnedFile)(nil),      // 22: signet.plan.v1.PinnedFile
-	(*Source)(nil),          // 23: signet.plan.v1.Source
-	(*FileSource)(nil),      // 24: signet.plan.v1.FileSource
-	(*TableScan)(nil),       // 25: signet.plan.v1.TableScan
-	(*Column)(nil),          // 26: signet.plan.v1.Column
-	(*OutputColumn)(nil),    // 27: signet.plan.v1.OutputColumn
-	(*WriteTask)(nil),       // 28: signet.plan.v1.WriteTask
-	(*ResultTask)(nil),      // 29: signet.plan.v1.ResultTask
-	(*Task)(nil),            // 30: signet.plan.v1.Task
-	(*Error)(nil),           // 31: signet.plan.v1.Error
-	nil,                     // 32: signet.plan.v1.FileRules.MetricsEntry
-	nil,                     // 33: signet.plan.v1.FileSource.OptionsEntry
+	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
+	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
+	(MetricsKind)(0),          // 2: signet.plan.v1.MetricsKind
+	(FileFormat)(0),           // 3: signet.plan.v1.FileFormat
+	(ExchangeKind)(0),         // 4: signet.plan.v1.ExchangeKind
+	(ErrorClass)(0),           // 5: signet.plan.v1.ErrorClass
+	(*Type)(nil),              // 6: signet.plan.v1.Type
+	(*Field)(nil),             // 7: signet.plan.v1.Field
+	(*Schema)(nil),            // 8: signet.plan.v1.Schema
+	(*Decimal)(nil),           // 9: signet.plan.v1.Decimal
+	(*Value)(nil),             // 10: signet.plan.v1.Value
+	(*PartitionField)(nil),    // 11: signet.plan.v1.PartitionField
+	(*SortField)(nil),         // 12: signet.plan.v1.SortField
+	(*MetricsMode)(nil),       // 13: signet.plan.v1.MetricsMode
+	(*FileRules)(nil),         // 14: signet.plan.v1.FileRules
+	(*WriteSpec)(nil),         // 15: signet.plan.v1.WriteSpec
+	(*Bound)(nil),             // 16: signet.plan.v1.Bound
+	(*ColumnMetrics)(nil),     // 17: signet.plan.v1.ColumnMetrics
+	(*DataFile)(nil),          // 18: signet.plan.v1.DataFile
+	(*DataFiles)(nil),         // 19: signet.plan.v1.DataFiles
+	(*ManifestHeader)(nil),    // 20: signet.plan.v1.ManifestHeader
+	(*ManifestTrailer)(nil),   // 21: signet.plan.v1.ManifestTrailer
+	(*ManifestChunk)(nil),     // 22: signet.plan.v1.ManifestChunk
+	(*PinnedFile)(nil),        // 23: signet.plan.v1.PinnedFile
+	(*Source)(nil),            // 24: signet.plan.v1.Source
+	(*ExchangeSource)(nil),    // 25: signet.plan.v1.ExchangeSource
+	(*ExchangePart)(nil),      // 26: signet.plan.v1.ExchangePart
+	(*FileSource)(nil),        // 27: signet.plan.v1.FileSource
+	(*TableScan)(nil),         // 28: signet.plan.v1.TableScan
+	(*Column)(nil),            // 29: signet.plan.v1.Column
+	(*OutputColumn)(nil),      // 30: signet.plan.v1.OutputColumn
+	(*WriteTask)(nil),         // 31: signet.plan.v1.WriteTask
+	(*ExchangeTask)(nil),      // 32: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 33: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 34: signet.plan.v1.ExchangePartition
+	(*ResultTask)(nil),        // 35: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 36: signet.plan.v1.Task
+	(*Error)(nil),             // 37: signet.plan.v1.Error
+	nil,                       // 38: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 39: signet.plan.v1.FileSource.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
-	6,  // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
-	5,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
-	9,  // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
-	6,  // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
-	8,  // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
+	7,  // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
+	6,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
+	10, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
+	7,  // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
+	9,  // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
 	1,  // 6: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
-	5,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
+	6,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	32, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
-	7,  // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
-	10, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
-	11, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
-	13, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
-	9,  // 15: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	15, // 16: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	15, // 17: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	38, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	8,  // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
+	11, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
+	12, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
+	14, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
+	10, // 15: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	16, // 16: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	16, // 17: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
 	3,  // 18: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	9,  // 19: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	16, // 20: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
-	17, // 21: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	19, // 22: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	20, // 23: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	9,  // 24: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	24, // 25: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	25, // 26: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	33, // 27: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	22, // 28: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	26, // 29: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	7,  // 30: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	22, // 31: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	5,  // 32: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	6,  // 33: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	27, // 34: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	14, // 35: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	23, // 36: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	28, // 37: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	29, // 38: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	4,  // 39: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	12, // 40: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	10, // 19: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	17, // 20: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	18, // 21: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	20, // 22: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	21, // 23: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	10, // 24: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	27, // 25: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	28, // 26: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	25, // 27: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	29, // 28: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	26, // 29: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	39, // 30: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	23, // 31: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	29, // 32: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	8,  // 33: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	23, // 34: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	6,  // 35: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	7,  // 36: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	30, // 37: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	15, // 38: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	4,  // 39: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	34, // 40: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	24, // 41: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	31, // 42: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	35, // 43: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	32, // 44: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	5,  // 45: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	13, // 46: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -2950,18 +3452,20 @@ func file_plan_v1_plan_proto_init() {
 	file_plan_v1_plan_proto_msgTypes[18].OneofWrappers = []any{
 		(*Source_File)(nil),
 		(*Source_Table)(nil),
+		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[25].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[30].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
+		(*Task_Exchange)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   29,
+			NumEnums:      6,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
