@@ -196,6 +196,8 @@ func inexact(in *planv1.Column, out *planv1.Type, col, cast string) string {
 		if e := 38 - (out.GetPrecision() - out.GetScale()); e > out.GetScale() {
 			return same(fmt.Sprintf("DECIMAL(38,%d)", e))
 		}
+	case isFloat(k):
+		return inexactFloat(out, col, cast)
 	case k == planv1.TypeKind_TYPE_KIND_DATE:
 		return same("TIMESTAMP") // a time of day would be cut off
 	case k == planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS:
