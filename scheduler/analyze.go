@@ -142,17 +142,20 @@ func readerFor(name string) string {
 // planScan pins a table's current version and lists its files.
 func (s *Server) planScan(ctx context.Context, j *job, name []string) (scan *planv1.TableScan, err error) {
 	err = s.overCrashes(ctx, "PlanScan", func() (err error) {
-		scan, err = s.planScanOnce(ctx, j, name)
+		t, err := s.resolveTable(name, j)
+		if err != nil {
+			return err
+		}
+		scan, err = s.planScanOnce(ctx, j, t)
+		if other := s.respelt(ctx, t, err); other != nil {
+			scan, err = s.planScanOnce(ctx, j, other)
+		}
 		return err
 	})
 	return scan, err
 }
 
-func (s *Server) planScanOnce(ctx context.Context, j *job, name []string) (*planv1.TableScan, error) {
-	t, err := s.resolveTable(name, j)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) planScanOnce(ctx context.Context, j *job, t *target) (*planv1.TableScan, error) {
 	lease, sink, err := s.readLease(ctx, j.id, t)
 	if err != nil {
 		return nil, err

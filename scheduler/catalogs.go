@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
@@ -133,8 +134,11 @@ func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 	for i, id := range tables {
 		names[i] = id[len(id)-1]
 	}
-	if i, _ := sql.Find(t.ident[n], names); i >= 0 {
-		near = "there is " + sql.DisplayIdent(names[i]) + ": names of tables are case-sensitive"
+	switch i, several := sql.Find(t.ident[n], names); {
+	case i >= 0: // DROP TABLE looks no further
+		near = "there is " + sql.DisplayIdent(names[i]) + "; this statement wants the name exactly as it is"
+	case len(several) > 0:
+		near = "several tables differ from it in case only: write the name exactly, as SHOW TABLES shows it"
 	}
 	return fail(codeNotFound, near, "table %s does not exist", t)
 }
@@ -143,7 +147,12 @@ func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 func (s *Server) listTables(ctx context.Context, e *catalogEntry, ns []string) ([]string, error) {
 	var out []string
 	if e.catalog == nil {
-		return listDirs(e.location(ns))
+		table := e.location(append(slices.Clone(ns), "t"))
+		dirs, err := listDirs(table[:strings.LastIndexByte(table, '/')])
+		for _, d := range dirs {
+			out = append(out, storage.UnescapeSegment(d))
+		}
+		return out, err
 	}
 	tables, err := e.catalog.Tables(ctx, ns)
 	if err != nil {
@@ -155,17 +164,21 @@ func (s *Server) listTables(ctx context.Context, e *catalogEntry, ns []string) (
 	return out, nil
 }
 
-func (s *Server) listSchemas(ctx context.Context, e *catalogEntry) ([]string, error) {
-	if e.catalog == nil {
-		return listDirs(e.root)
+// listSchemas lists a catalog's schemas, each by its parts.
+func (s *Server) listSchemas(ctx context.Context, e *catalogEntry) ([][]string, error) {
+	if e.catalog != nil {
+		all, err := e.catalog.Namespaces(ctx)
+		return all, catalogError(err, "catalog "+e.name)
 	}
-	all, err := e.catalog.Namespaces(ctx)
+	dirs, err := listDirs(e.root)
 	if err != nil {
-		return nil, catalogError(err, "catalog "+e.name)
+		return nil, err
 	}
-	out := make([]string, len(all))
-	for i, ns := range all {
-		out[i] = sql.JoinName(ns)
+	out := make([][]string, len(dirs))
+	for i, d := range dirs {
+		for part := range strings.SplitSeq(d, ".") {
+			out[i] = append(out[i], storage.UnescapeSegment(part))
+		}
 	}
 	return out, nil
 }

@@ -49,6 +49,10 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	g, ctx := errgroup.WithContext(j.ctx)
 	g.Go(func() (err error) {
 		p.spec, err = s.prepareWrite(ctx, j, p, nil)
+		if other := s.respelt(ctx, p.target, err); other != nil {
+			p.target = other
+			p.spec, err = s.prepareWrite(ctx, j, p, nil)
+		}
 		return err
 	})
 	g.Go(func() (err error) {
@@ -62,7 +66,7 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	for _, c := range st.Columns {
 		list = append(list, c.Text)
 	}
-	out, err := plan.MapColumns(plan.Target{Table: t.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, a.result.Columns)
+	out, err := plan.MapColumns(plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, a.result.Columns)
 	if err != nil {
 		return nil, planFailure(err)
 	}
@@ -78,6 +82,7 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 	if err := s.ensureSchema(j.ctx, t); err != nil {
 		return nil, err
 	}
+	s.warnOfTwin(j, t)
 	if p, err := s.plugin(j.ctx, t); err != nil {
 		return nil, err
 	} else if !slices.Contains(p.Describe().GetCapabilities(), sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT) {

@@ -107,7 +107,12 @@ func (s *Server) runSession(j *job) error {
 		return err
 	}
 	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND, text: "external write session on " + t.String()}
-	if p.spec, err = s.prepareWrite(j.ctx, j, p, nil); err != nil {
+	p.spec, err = s.prepareWrite(j.ctx, j, p, nil)
+	if other := s.respelt(j.ctx, t, err); other != nil {
+		t, p.target = other, other
+		p.spec, err = s.prepareWrite(j.ctx, j, p, nil)
+	}
+	if err != nil {
 		return err
 	}
 	tasks := make([]*planv1.Task, j.rec.Session.Tasks)

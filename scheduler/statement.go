@@ -171,8 +171,14 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 		return fail(codeUser, "CREATE TABLE makes the directory", "catalog %s has no schemas to create: its tables are directories", e.name)
 	}
 	what := "schema " + sql.JoinName(append([]string{e.name}, parts...))
+	s.warnOfTwinSchema(j, e, parts)
 	// After a restart the schema may be there because this very statement made it.
-	if err := catalogError(e.catalog.CreateNamespace(j.ctx, parts, st.IfNotExists || j.again), what); err != nil {
+	err = catalogError(e.catalog.CreateNamespace(j.ctx, parts, j.again), what)
+	var f *jobFailure
+	switch {
+	case st.IfNotExists && errors.As(err, &f) && f.Code == codeExists:
+		return s.answer(j, []string{"result"}, []row{{what + " exists already"}})
+	case err != nil:
 		return hinted(err, codeExists, "CREATE SCHEMA IF NOT EXISTS does nothing then")
 	}
 	return s.answer(j, []string{"result"}, []row{{"created " + what}})
@@ -196,9 +202,13 @@ func (s *Server) showSchemas(j *job, st *sql.ShowSchemas) error {
 	if err != nil {
 		return err
 	}
-	names, err := s.listSchemas(j.ctx, e)
+	schemas, err := s.listSchemas(j.ctx, e)
 	if err != nil {
 		return err
+	}
+	names := make([]string, len(schemas))
+	for i, ns := range schemas {
+		names[i] = strings.Join(ns, ".")
 	}
 	return s.answer(j, []string{"schema"}, oneColumn(names))
 }
@@ -220,6 +230,9 @@ func (s *Server) showTables(j *job, st *sql.ShowTables) error {
 		return err
 	}
 	if len(parts) > 0 {
+		if parts, err = s.schemaToShow(j.ctx, e, parts); err != nil {
+			return err
+		}
 		tables, err := s.listTables(j.ctx, e, parts)
 		if err != nil {
 			return err
@@ -232,12 +245,12 @@ func (s *Server) showTables(j *job, st *sql.ShowTables) error {
 	}
 	var rows []row
 	for _, sc := range schemas {
-		tables, err := s.listTables(j.ctx, e, strings.Split(sc, "."))
+		tables, err := s.listTables(j.ctx, e, sc)
 		if err != nil {
 			return err
 		}
 		for _, t := range tables {
-			rows = append(rows, row{sc, t})
+			rows = append(rows, row{strings.Join(sc, "."), t})
 		}
 	}
 	return s.answer(j, []string{"schema", "table"}, rows)
@@ -249,6 +262,9 @@ func (s *Server) describeTable(j *job, st *sql.Describe) error {
 		return err
 	}
 	d, err := s.describe(j.ctx, j, t)
+	if other := s.respelt(j.ctx, t, err); other != nil {
+		d, err = s.describe(j.ctx, j, other)
+	}
 	if err != nil {
 		return err
 	}
@@ -314,6 +330,7 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 	if err := s.ensureSchema(j.ctx, t); err != nil {
 		return err
 	}
+	s.warnOfTwin(j, t)
 	var res *sinkv1.CreateTableResponse
 	err = s.overCrashes(j.ctx, "CreateTable", func() error {
 		lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowCreate: true})
@@ -343,22 +360,20 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("created table %s", t)}})
 }
 
-// ensureSchema refuses a table whose schema does not exist.
+// ensureSchema refuses a new table whose schema does not exist, and gives the schema's name the case that it has.
 func (s *Server) ensureSchema(ctx context.Context, t *target) error {
-	if t.entry.catalog == nil {
+	n := len(t.ident) - 1
+	found, err := s.findSchema(ctx, t.entry, t.ident[:n])
+	switch {
+	case err != nil:
+		return err
+	case found != nil:
+		t.ident = append(slices.Clone(found), t.ident[n])
+		return nil
+	case t.entry.catalog == nil: // the directory is made with the table
 		return nil
 	}
-	ns := t.ident[:len(t.ident)-1]
-	all, err := t.entry.catalog.Namespaces(ctx)
-	if err != nil {
-		return catalogError(err, "catalog "+t.entry.name)
-	}
-	for _, have := range all {
-		if slices.Equal(have, ns) {
-			return nil
-		}
-	}
-	name := sql.JoinName(append([]string{t.entry.name}, ns...))
+	name := sql.JoinName(append([]string{t.entry.name}, t.ident[:n]...))
 	return fail(codeNotFound, "CREATE SCHEMA "+name+" makes it", "schema %s does not exist", name)
 }
 

@@ -22,6 +22,26 @@ func EscapeSegment(name string) string {
 	return b.String()
 }
 
+// UnescapeSegment is the name that EscapeSegment made a directory's name of. What it did not make, such as a name that TableDir cut, stays
+// as it is.
+func UnescapeSegment(dir string) string {
+	var b strings.Builder
+	for i := 0; i < len(dir); i++ {
+		if dir[i] == '~' && i+2 < len(dir) {
+			if ch, err := hex.DecodeString(dir[i+1 : i+3]); err == nil {
+				b.Write(ch)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(dir[i])
+	}
+	if name := b.String(); EscapeSegment(name) == dir {
+		return name
+	}
+	return dir
+}
+
 // TableDir is where a table of that name goes below a root: <namespace>/<table>, always two levels, the namespace's parts joined by
 // dots. With a level for each part, the table b of the namespace a would lie around the table c of the namespace a.b.
 func TableDir(ident []string) string {

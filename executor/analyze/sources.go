@@ -46,7 +46,7 @@ func (r *rewriter) baseTable(o *ast.Object, sc *scope) error {
 	if err := refuseInternal(parts); err != nil {
 		return err
 	}
-	s := r.add("table\x00"+strings.ToLower(strings.Join(parts, "\x00")), source{alias: strings.Join(parts, "."), table: parts})
+	s := r.add("table\x00"+strings.Join(parts, "\x00"), source{alias: strings.Join(parts, "."), table: parts})
 	if len(parts) > 1 && o.Str("alias") == "" {
 		r.qualified = append(r.qualified, qualified{parts, name})
 	}
