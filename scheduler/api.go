@@ -72,7 +72,7 @@ func (a *clientAPI) GetJob(ctx context.Context, r *schedulerv1.GetJobRequest) (*
 		return nil, err
 	}
 	snap, _ := j.snapshot()
-	return &schedulerv1.GetJobResponse{Job: snap, Plan: j.planText(), Tasks: j.taskInfos()}, nil
+	return &schedulerv1.GetJobResponse{Job: snap, Plan: j.planText(), Tasks: j.taskInfos(a.s.pool.Holder)}, nil
 }
 
 func (j *job) planText() string {

@@ -175,6 +175,7 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 	if a == nil {
 		return nil // late: the job has ended or another attempt has won (S13)
 	}
+	a.job.held(st.Attempt.AttemptId, executor)
 	if st.Error == nil {
 		if a.task.GetWrite() != nil {
 			return fmt.Errorf("attempt %s of a write task ended well without a manifest", st.Attempt.AttemptId)

@@ -76,12 +76,8 @@ type job struct {
 	output   *output     // rows of a SELECT
 	running  map[string]taskCount
 	tasks    []*schedulerv1.TaskInfo
-}
-
-func (j *job) taskInfos() []*schedulerv1.TaskInfo {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.tasks
+	attempts []string          // of tasks, those that are shown
+	holders  map[string]string // executors of attempts
 }
 
 type taskCount struct{ rows, bytes int64 }

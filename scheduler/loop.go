@@ -331,15 +331,16 @@ func (l *loop) publish() {
 	if l.w != nil {
 		stages++ // the scheduler's own, last
 	}
-	infos := make([]*schedulerv1.TaskInfo, len(views))
+	infos, attempts := make([]*schedulerv1.TaskInfo, len(views)), make([]string, len(views))
 	for i, v := range views {
+		attempts[i] = v.Attempt
 		infos[i] = &schedulerv1.TaskInfo{
-			Stage: v.Stage, Task: v.Task, State: v.State, Attempts: int32(v.Attempts), Executor: l.s.pool.Holder(v.Attempt), //nolint:gosec // few
+			Stage: v.Stage, Task: v.Task, State: v.State, Attempts: int32(v.Attempts), Executor: v.Executor, //nolint:gosec // few
 			Rows: v.Rows, Bytes: v.Bytes, Error: v.LastErr,
 		}
 	}
 	l.j.update(func() {
-		l.j.tasks = infos
+		l.j.tasks, l.j.attempts = infos, attempts
 		p := &l.j.progress
 		p.Stages, p.StagesDone, p.Tasks, p.TasksDone = stages, int32(snap.StagesDone), int32(snap.Tasks), int32(snap.TasksDone) //nolint:gosec // few
 		p.Running, p.Rows, p.Bytes = int32(snap.Running+snap.Waiting), snap.Rows, snap.Bytes                                    //nolint:gosec // few

@@ -198,6 +198,7 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		}
 		return false, "", err
 	}
+	w.job.held(h.AttemptId, w.s.pool.Holder(h.AttemptId))
 	w.s.closeAttempt(h.AttemptId)
 	w.stage().add(int(h.Task), rec.Chunks)
 	w.job.send(taskAccepted{attempt: h.AttemptId, task: h.Task, rows: t.Rows, bytes: t.Bytes})
