@@ -71,8 +71,11 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 		if j == nil {
 			return nil, false, fail(codeInternal, "", "the job %s that holds this key is not known any more", existing)
 		}
-		if j.rec.StatementHash != rec.StatementHash {
-			return nil, false, fail(codeUser, "use a new key for a new statement", "the idempotency key %q names job %s, which is another statement", rec.Key, existing)
+		j.mu.Lock()
+		have := j.rec
+		j.mu.Unlock()
+		if have.StatementHash != rec.StatementHash {
+			return nil, false, otherStatement(&have, &rec)
 		}
 		return j, true, nil
 	}
@@ -103,7 +106,7 @@ func newRecord(principal, cluster string, r *schedulerv1.SubmitRequest) (journal
 		ID: id.String(), Principal: principal, Key: r.IdempotencyKey, SQL: r.Sql, DefaultCatalog: r.DefaultCatalog, DefaultSchema: r.DefaultSchema,
 		BaseDir: r.BaseDir, Settings: r.Settings, State: journal.StateOpen, Submitted: time.Now().UTC(),
 	}
-	rec.StatementHash = hashParts("statement", append([]string{r.Sql, r.DefaultCatalog, r.DefaultSchema, r.BaseDir}, flatten(r.Settings)...)...)
+	rec.StatementHash = statementHash(&rec)
 	rec.CommitKey, rec.Marker = commitKey(cluster, principal, r.IdempotencyKey, rec.ID)
 	return rec, nil
 }

@@ -167,6 +167,27 @@ func TestKey_OfAnotherStatementAndOfAFailedJob(t *testing.T) {
 	require.ErrorContains(t, err, "another statement")
 	requireRowsOnce(t, c)
 
+	// The directory belongs to a statement only where it names a file in it.
+	from := func(dir, statement string) (*client.Result, error) {
+		return cl.Exec(harness.Context(t), statement, client.WithIdempotencyKey(statement), client.WithBaseDir(dir))
+	}
+	for _, dir := range []string{"/one", "/two"} {
+		res, err := from(dir, "CREATE TABLE lake.i.other AS SELECT 'a.csv' AS file")
+		require.NoError(t, err)
+		require.Equal(t, dir == "/two", res.Existing)
+	}
+	one, two := t.TempDir(), t.TempDir()
+	for _, dir := range []string{one, two} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.csv"), []byte("file\nx\n"), 0o600))
+	}
+	const relative = "INSERT INTO lake.i.other FROM 'a.csv'"
+	_, err = from(one, relative)
+	require.NoError(t, err)
+	_, err = from(two, relative)
+	require.ErrorContains(t, err, "sent from the directory "+one)
+	_, err = cl.Exec(harness.Context(t), relative, client.WithIdempotencyKey(relative), client.WithBaseDir(one), client.WithDefaults("lake", ""))
+	require.ErrorContains(t, err, "another default catalog or schema")
+
 	for _, bad := range []string{"INSERT INTO lake.i.t SELECT 'x' || i FROM range(3) r(i)", "INSERT INTO lake.i.t SELECT CAST('x' || i AS BIGINT) FROM range(3) r(i)"} {
 		_, err = cl.Exec(harness.Context(t), bad, client.WithIdempotencyKey("other"))
 		require.Error(t, err)

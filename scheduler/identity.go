@@ -1,0 +1,33 @@
+package scheduler
+
+import (
+	"maps"
+
+	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// statementHash is the identity of a statement under an idempotency key. The directory belongs to it only where a file's name is relative:
+// the same load may be sent again from elsewhere.
+func statementHash(rec *journal.Job) string {
+	dir := ""
+	if sql.NamesRelativeFile(rec.SQL) {
+		dir = rec.BaseDir
+	}
+	return hashParts("statement", append([]string{rec.SQL, rec.DefaultCatalog, rec.DefaultSchema, dir}, flatten(rec.Settings)...)...)
+}
+
+// otherStatement refuses a key that names another statement, and says what is different.
+func otherStatement(have, sent *journal.Job) *jobFailure {
+	what, hint := "which is another statement", "use a new key for a new statement; the text is compared exactly, white space and comments included"
+	switch {
+	case have.SQL != sent.SQL:
+	case have.DefaultCatalog != sent.DefaultCatalog || have.DefaultSchema != sent.DefaultSchema:
+		what, hint = "which is the same text with another default catalog or schema", "send it with the same --catalog and --schema, or use a new key"
+	case !maps.Equal(have.Settings, sent.Settings):
+		what, hint = "which is the same text with other settings", "send it with the same settings, or use a new key"
+	default:
+		what, hint = "which is the same text sent from the directory "+have.BaseDir, "its relative names mean other files here: send it from there, name files in full, or use a new key"
+	}
+	return fail(codeUser, hint, "the idempotency key %q names job %s, %s", sent.Key, have.ID, what)
+}
