@@ -182,6 +182,33 @@ func TestSQL_FailureStopsTheScriptAndNamesPlaceAndFix(t *testing.T) {
 	require.Len(t, f.Seen().Submits, 2)
 }
 
+// The scheduler knows a statement's own lines; the user has the script before them.
+func TestSQL_SyntaxErrorsHaveOnePlace(t *testing.T) {
+	f := &clienttest.Scheduler{OnWatch: func(_ int, s watchStream) error {
+		return send(s, &schedulerv1.Job{JobId: "j", State: schedulerv1.JobState_JOB_STATE_FAILED, Error: &schedulerv1.JobError{Code: "user", Message: "line 1, column 8: wrong\n  SELECT x"}})
+	}}
+	addr := f.Start(t)
+	file := filepath.Join(t.TempDir(), "e.sql")
+	require.NoError(t, os.WriteFile(file, []byte("-- two\n\n  SELECT x"), 0o600))
+	for want, args := range map[string][]string{
+		"error: " + file + ":3:10: wrong\n": {"sql", "-f", file},
+		"error: line 1, column 8: wrong\n":  {"sql", "SELECT x"},
+		"error: line 2, column 8: wrong\n":  {"sql", "\nSELECT x; SELECT 2"},
+	} {
+		var c command
+		require.Equal(t, cli.ExitFailed, c.at(t, addr, args...))
+		require.Contains(t, c.err.String(), want)
+	}
+}
+
+func TestVersion_IsAFlagToo(t *testing.T) {
+	for _, args := range [][]string{{"--version"}, {"version"}} {
+		var c command
+		require.Equal(t, cli.ExitOK, c.run(t, args...))
+		require.Regexp(t, `^signet \S+`, c.out.String())
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	addr := answering(t).Start(t)
 	for name, args := range map[string][]string{
@@ -196,6 +223,10 @@ func TestUsageErrors(t *testing.T) {
 		"bad address":           {"jobs", "--scheduler", "nonsense"},
 		"no TLS off the host":   {"jobs", "--scheduler", "192.0.2.1:7070"},
 		"both kinds of cluster": {"sql", "SELECT 1", "--scheduler", addr, "--data-dir", "/x"},
+		"empty key":             {"sql", "--idempotency-key", "", "SELECT 1", "--scheduler", addr},
+		"long key":              {"sql", "--idempotency-key", strings.Repeat("k", 257), "SELECT 1", "--scheduler", addr},
+		"long key with /n":      {"sql", "--idempotency-key", strings.Repeat("k", 255), "SELECT 1; SELECT 2", "--scheduler", addr},
+		"unknown shell":         {"completion", "nosuch"},
 		"missing token file":    {"jobs", "--scheduler", addr, "--token-file", "/does/not/exist"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,6 +58,15 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{code: ExitUsage, err: err} })
 	root.AddCommand(a.sqlCommand(), a.schedulerCommand(), a.executorCommand(), a.jobsCommand(), a.jobCommand(), a.cancelCommand(), a.infoCommand(), a.sinkCommand(), a.versionCommand())
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetOut(a.streams.Out) // which the next call keeps
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" { // it shows help for every argument, and calls that a success
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	argumentErrorsAreUsage(root)
 	return root
 }

@@ -5,14 +5,18 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
 // statement is one piece of a script.
 type statement struct {
-	text  string
-	place string // for messages, empty when there is only one statement
+	text   string
+	script string // its name; empty for an argument
+	line   int    // where it begins, from 1
+	indent int    // characters in front of it on that line
+	alone  bool   // messages need no place
 }
 
 // readStatements takes statements from the arguments ("-" is standard input) and from a file.
@@ -27,11 +31,9 @@ func (a *app) readStatements(args []string, file string) ([]statement, error) {
 			return err
 		}
 		for _, p := range pieces {
-			place := fmt.Sprintf("line %d", p.Line)
-			if name != "" {
-				place = fmt.Sprintf("%s:%d", name, p.Line)
-			}
-			out = append(out, statement{p.Text, place})
+			before := script[:p.Offset]
+			indent := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+			out = append(out, statement{text: p.Text, script: name, line: p.Line, indent: indent})
 		}
 		return nil
 	}
@@ -63,7 +65,7 @@ func (a *app) readStatements(args []string, file string) ([]statement, error) {
 		return nil, usageError("no statement: pass one as an argument, with -f FILE, or on standard input with -")
 	}
 	if len(out) == 1 {
-		out[0].place = ""
+		out[0].alone = out[0].script == ""
 	}
 	return out, nil
 }

@@ -36,7 +36,13 @@ func (a *app) sqlCommand() *cobra.Command {
 			"Exit codes: 0 ok, 1 a statement failed, 2 wrong usage, 3 no scheduler, 4 cancelled, 5 the outcome is not known.",
 		Example: "  signet sql \"SELECT 42\"\n  signet sql --output csv -f report.sql > report.csv\n  echo \"SHOW TABLES\" | signet sql --scheduler 127.0.0.1:7070 -",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runSQL(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.key == "" && cmd.Flags().Changed("idempotency-key") {
+				// A script's unset variable would mean no key, and a retry that writes twice.
+				return withHint(ExitUsage, errors.New("--idempotency-key is empty"), "an unset variable? Leave the flag out to run without a key")
+			}
+			return a.runSQL(cmd.Context(), args, f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "file with statements; - is standard input")
@@ -50,6 +56,17 @@ func (a *app) sqlCommand() *cobra.Command {
 	return cmd
 }
 
+// maxKey is the scheduler's limit.
+const maxKey = 256
+
+// keyOf is the key of one of several statements.
+func (f sqlFlags) keyOf(i, statements int) string {
+	if f.key == "" || statements == 1 {
+		return f.key
+	}
+	return fmt.Sprintf("%s/%d", f.key, i+1)
+}
+
 func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error) {
 	if !slices.Contains(format.Kinds, f.output) {
 		return usageError("--output %q: want one of %s", f.output, strings.Join(format.Kinds, ", "))
@@ -57,6 +74,9 @@ func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error)
 	statements, err := a.readStatements(args, f.file)
 	if err != nil {
 		return err
+	}
+	if key := f.keyOf(len(statements)-1, len(statements)); len(key) > maxKey || strings.ContainsRune(key, 0) {
+		return usageError("--idempotency-key: %d bytes; a key has at most %d, /n included, and no NUL", len(key), maxKey)
 	}
 	base, err := os.Getwd()
 	if err != nil {
@@ -79,15 +99,9 @@ func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error)
 		return err
 	}
 	for i, st := range statements {
-		r := &run{app: a, session: s, flags: f, statement: st, base: base, key: f.key}
-		if f.key != "" && len(statements) > 1 {
-			r.key = fmt.Sprintf("%s/%d", f.key, i+1)
-		}
+		r := &run{app: a, session: s, flags: f, statement: st, base: base, key: f.keyOf(i, len(statements))}
 		if err := r.execute(ctx); err != nil {
-			if st.place != "" {
-				err = fmt.Errorf("%s: %w", st.place, err)
-			}
-			return err
+			return st.at(err)
 		}
 		if r.stop && i+1 < len(statements) {
 			return fmt.Errorf("%w: %d of %d statements ran", errInterrupted, i+1, len(statements))

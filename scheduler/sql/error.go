@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 		b.WriteString("\n" + e.Snippet)
 	}
 	if e.Hint != "" {
-		b.WriteString("\nHint: " + e.Hint)
+		b.WriteString("\nhint: " + e.Hint)
 	}
 	return b.String()
 }
