@@ -96,6 +96,7 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 	if err != nil {
 		return nil, planFailure(err)
 	}
+	j.warn(plan.TypeChanges(a.result.Columns, def.Schema.Fields)...)
 	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_CREATE}
 	if t.entry.catalog != nil {
 		if p.location, err = t.entry.catalog.DefaultLocation(j.ctx, t.ident); err != nil {

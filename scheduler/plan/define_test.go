@@ -54,6 +54,20 @@ func TestDefinition_CreateTableAs_Types(t *testing.T) {
 	require.Equal(t, "x BLOB; y TIMESTAMPTZ; ", got)
 }
 
+func TestTypeChanges_NamesWhatIsStoredAsSomethingElse(t *testing.T) {
+	query := columns("h=HUGEINT", "i=INTEGER", "d=DECIMAL(9,2)", "z=TIMESTAMP WITH TIME ZONE", "e=ENUM('a')", "a=INTEGER[2]", "m=MAP(VARCHAR, STRUCT(u UBIGINT, v VARCHAR[]))")
+	s, err := sql.Parse("CREATE TABLE t AS SELECT 1")
+	require.NoError(t, err)
+	def, err := Definition(s.(*sql.CreateTable), query)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"column h: no table stores HUGEINT; it is stored as DECIMAL(38,0)",
+		"column e: no table stores ENUM; it is stored as VARCHAR",
+		"column a: no table stores INTEGER[2]; it is stored as INTEGER[]",
+		"column m: no table stores UBIGINT (at value.u); it is stored as DECIMAL(20,0)",
+	}, TypeChanges(query, def.GetSchema().GetFields()))
+}
+
 func TestDefinition_Refusals(t *testing.T) {
 	two := columns("a=INTEGER", "A=INTEGER")
 	for text, c := range map[string]struct {

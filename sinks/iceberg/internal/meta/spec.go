@@ -131,6 +131,9 @@ func NewSpec(schema *Schema, clauses []Clause) (*Spec, error) {
 			return nil, fmt.Errorf("partition by column %s: %w", c.Column, err)
 		}
 		f := SpecField{ID: firstPartitionID + int32(i), SourceID: node.Field.GetId(), Name: c.Column + c.Transform.suffix(), Transform: c.Transform, Text: c.Transform.String()}
+		if taken[f.Name] && c.Transform.hasParam() { // bucket(2, x) beside bucket(3, x)
+			f.Name = fmt.Sprintf("%s_%d", f.Name, c.Transform.Param)
+		}
 		if err := checkName(schema, f, taken); err != nil {
 			return nil, err
 		}
