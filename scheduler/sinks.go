@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -53,7 +54,10 @@ func (s *Server) openSinks() error {
 	s.isolationText = text
 	s.log.Info("plugin isolation", "is", text)
 	lock, err := host.ReadLock(dir)
-	if err != nil && (!s.cfg.Plugins.AllowUnlocked || !errors.Is(err, fs.ErrNotExist)) {
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && !s.cfg.Plugins.AllowUnlocked:
+		return fmt.Errorf("plugins: %w; `signet sink lock --dir %s` writes the lock, after you have made sure that the plugins there are the right ones", err, dir)
+	case err != nil && !missing:
 		return fmt.Errorf("plugins: %w", err)
 	}
 	run := filepath.Join(s.cfg.DataDir, "plugins")
@@ -75,7 +79,7 @@ func (s *Server) openSinks() error {
 			}
 		}
 		if pc.SHA256 == "" && !pc.Unlocked {
-			return fail(codeNotFound, "signet sink lock "+dir+" enters it, after you have made sure that it is the right one", "the sink %q of catalog %s is not in %s", c.sink, c.name, filepath.Join(dir, "plugins.lock"))
+			return fmt.Errorf("the sink %q of catalog %s is not in %s; `signet sink lock --dir %s` enters it, after you have made sure that it is the right one", c.sink, c.name, filepath.Join(dir, "plugins.lock"), dir)
 		}
 		s.sinks[c.sink] = &sinkEntry{host.NewSupervisor(pc, host.DefaultBackoff())}
 	}
@@ -166,6 +170,7 @@ func (s *Server) markerProperty() string { return "signet.landed." + s.cfg.Clust
 // sinkFailure gives a sink's error the form that clients see.
 func (s *Server) sinkFailure(ctx context.Context, t *target, err error) error {
 	st := status.Convert(err)
+	said := func(text string) string { return strings.TrimPrefix(text, "table "+t.String()+": ") } // sinks name the table themselves
 	for _, d := range st.Details() {
 		r, ok := d.(*hostv1.Refusal)
 		if !ok {
@@ -180,21 +185,31 @@ func (s *Server) sinkFailure(ctx context.Context, t *target, err error) error {
 		case hostv1.RefusalKind_REFUSAL_KIND_EXISTS:
 			return fail(codeExists, "", "table %s exists already", t)
 		case hostv1.RefusalKind_REFUSAL_KIND_PERMANENT:
-			return fail(codeUser, "", "table %s: %s", t, r.Message)
+			return fail(codeUser, "", "table %s: %s", t, said(r.Message))
 		case hostv1.RefusalKind_REFUSAL_KIND_CONFLICT:
-			return fail(codeConflict, "run the statement again", "table %s: %s", t, r.Message)
+			return fail(codeConflict, "run the statement again", "table %s: %s", t, said(r.Message))
 		}
-		return fail(codeInternal, "", "table %s: %s", t, r.Message)
+		return fail(codeInternal, "", "table %s: %s", t, said(r.Message))
 	}
 	if st.Code() == codes.Canceled && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if st.Code() == codes.Unimplemented {
-		return fail(codeUser, "", "table %s: the sink %s cannot do this: %s", t, t.entry.sink, st.Message())
+		return fail(codeUser, "", "table %s: the sink %s of catalog %s does not implement %s", t, t.entry.sink, t.entry.name, statementOf(st.Message()))
 	}
 	var he *host.Error
 	if errors.As(err, &he) {
 		return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("table %s: %v", t, he)}, err}
 	}
 	return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("table %s: sink %s: %s", t, t.entry.sink, st.Message())}, err}
+}
+
+// statementOf is the statement behind a call that gRPC says is not there: "method DropTable not implemented".
+func statementOf(message string) string {
+	for call, statement := range map[string]string{"CreateTable": "CREATE TABLE", "DropTable": "DROP TABLE", "DescribeTable": "DESCRIBE", "PlanScan": "SELECT"} {
+		if strings.Contains(message, "method "+call+" ") {
+			return statement
+		}
+	}
+	return "this: " + message
 }

@@ -109,7 +109,7 @@ func (a *app) listSinks(dir, output string) error {
 func lockState(dir, name string, lock *host.Lock) string {
 	p, ok := lock.Find(name)
 	if !ok {
-		return "not locked; `signet sink lock` allows it"
+		return "not locked; `signet sink lock --dir " + dir + "` allows it"
 	}
 	if err := (&host.Lock{Version: lock.Version, Plugins: []host.Locked{p}}).Verify(dir); err != nil {
 		return "refused: " + err.Error()

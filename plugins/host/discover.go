@@ -75,6 +75,9 @@ type description struct {
 	Protocol int    `json:"protocol"`
 }
 
+// errMisnamed: no host starts such a plugin.
+var errMisnamed = errors.New("its name is not that of its file")
+
 const (
 	describeWithin = 10 * time.Second
 	maxDescription = 1 << 20
@@ -129,7 +132,10 @@ func askDescription(path, name, sum string) (d description, err error) {
 		return d, err
 	}
 	if d.Name != name {
-		return d, fmt.Errorf("%s calls itself %q", path, d.Name)
+		return d, &Error{
+			Kind: errMisnamed, Plugin: name, Path: path, Detail: fmt.Sprintf("it calls itself %q", d.Name),
+			Hint: fmt.Sprintf("rename the file to %s%s, or have the sink's Describe say %q", protocol.FilePrefix, d.Name, name),
+		}
 	}
 	return d, nil
 }

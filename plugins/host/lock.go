@@ -137,7 +137,10 @@ func lockOne(path, name string) (Locked, error) {
 	}
 	p := Locked{Name: name, Protocol: protocol.Version, SHA256: map[string]string{Platform(): sum}}
 	// A plugin in another language need not know `describe`; its entry then has no version.
-	if d, err := askDescription(path, name, sum); err == nil {
+	switch d, err := askDescription(path, name, sum); {
+	case errors.Is(err, errMisnamed):
+		return Locked{}, err
+	case err == nil:
 		p.Version, p.Protocol = d.Version, d.Protocol
 	}
 	return p, nil

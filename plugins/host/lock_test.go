@@ -50,6 +50,16 @@ func edit(t *testing.T, dir string, change func(*host.Lock)) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, host.LockFile), b, 0o600))
 }
 
+// The name in the file's name is the one by which a host starts it, and it refuses one that says another.
+func TestLock_RefusesAPluginOfAnotherName(t *testing.T) {
+	dir, path := pluginDir(t)
+	require.NoError(t, os.Rename(path, filepath.Join(dir, "signet-sink-other")))
+	err := host.WriteLock(dir)
+	require.ErrorContains(t, err, `it calls itself "hostile"`)
+	require.ErrorContains(t, err, "rename the file to signet-sink-hostile")
+	require.NoFileExists(t, filepath.Join(dir, host.LockFile))
+}
+
 func TestLock_WriteReadVerifyStart(t *testing.T) {
 	dir, path := pluginDir(t)
 	_, err := host.ReadLock(dir)

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,30 @@ func TestPlugins_ForeignSink(t *testing.T) {
 	require.Equal(t, "100", c.SQL("INSERT INTO files.a.t SELECT i, 'x' FROM range(100) r(i)")[0][0])
 	require.Equal(t, "50", c.SQL("INSERT INTO files.a.t SELECT i, 'y' FROM range(50) r(i)")[0][0])
 	require.Equal(t, [][]string{{"150", "50"}}, c.SQL("SELECT count(*), count(*) FILTER (WHERE s = 'y') FROM files.a.t"))
+}
+
+// What a sink leaves out is refused in the words of SQL, and every refusal names its table once.
+func TestPlugins_WhatASinkCannotDo(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t, harness.Options{CatalogConfig: "  files: {type: sink, sink: minimal, root: 'file://" + t.TempDir() + "'}\n"})
+	c.SQL("CREATE TABLE files.a.t (i BIGINT); CREATE SCHEMA lake.p")
+	require.NotContains(t, c.Fail(1, "DROP TABLE files.a.t", "the sink minimal of catalog files does not implement DROP TABLE").Err, "method")
+	r := c.Fail(1, "CREATE TABLE lake.p.t (i BIGINT) WITH ('write.format.default' = 'orc')", "data files are written as parquet only")
+	require.Equal(t, 1, strings.Count(r.Err, "lake.p.t:"), r.Err)
+}
+
+// A scheduler that does not start for want of a lock says how to make one.
+func TestPlugins_MissingLock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "signet.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("data_dir: "+dir+"\nlisten: 127.0.0.1:0\nplugins: {dir: "+dir+"}\ncatalogs: {lake: {type: sql, uri: 'sqlite://"+dir+"/c.db', warehouse: 'file://"+dir+"/w'}}\n"), 0o600))
+	start := func() harness.Result { return harness.RunCommand(t, dir, nil, "scheduler", "--config", file) }
+	for range 2 { // without a lock, and with one that does not name the sink
+		r := start()
+		require.Equal(t, 3, r.Code, r.Err)
+		require.Contains(t, r.Err, "signet sink lock --dir "+dir)
+		r = harness.RunCommand(t, dir, nil, "sink", "lock", "--dir", dir)
+		require.Equal(t, 0, r.Code, r.Err)
+	}
 }
