@@ -79,7 +79,10 @@ func PlanError(err error) *planv1.Error {
 
 func fromDuckDB(de *duckdb.Error) *planv1.Error {
 	out := &planv1.Error{Class: classOf(de)}
-	out.Message, out.Hint = splitText(de.Msg)
+	var ok bool
+	if out.Message, out.Hint, ok = csvError(de.Msg); !ok {
+		out.Message, out.Hint = splitText(de.Msg)
+	}
 	switch de.Type {
 	case duckdb.ErrorTypePermission:
 		out.Hint = "a query sees the files and tables that it names in FROM, and nothing else"

@@ -316,6 +316,25 @@ func TestFiles_InventedColumns(t *testing.T) { // X3
 	}
 }
 
+// The name of the file is what people need, and what DuckDB's first line lacks.
+func TestPlanError_NamesTheCSVFileAndLine(t *testing.T) {
+	dir := t.TempDir()
+	mustWriteFile(t, dir+"/late.csv", "a,b\n"+strings.Repeat("1,x\n", 30_000)+"oops,x\n")
+	mustWriteFile(t, dir+"/short.csv", "a,b\n"+strings.Repeat("1,x\n", 30_000)+"1,2,3\n")
+	for name, want := range map[string][2]string{
+		"late.csv":  {`line 30002: column "a": Could not convert string "oops" to 'BIGINT'`, "sample_size = -1"},
+		"short.csv": {"line 30002: Expected Number of Columns: 2 Found: 3", "null_padding = true"},
+	} {
+		inst := bind(t, files("signet_source_1", "read_csv", pins(t, dir+"/"+name)))
+		_, err := inst.Conn().ExecContext(context.Background(), "CREATE TABLE x AS SELECT max(a), max(b) FROM signet_source_1")
+		e := inst.PlanError(err)
+		require.Contains(t, e.GetMessage(), name+`", `+want[0])
+		require.NotContains(t, e.GetMessage(), "\n")
+		require.Contains(t, e.GetHint(), want[1])
+		require.NotContains(t, e.GetHint(), "COPY")
+	}
+}
+
 func TestPlanError_Classes(t *testing.T) {
 	require.Nil(t, PlanError(nil))
 	for text, class := range map[string]planv1.ErrorClass{
