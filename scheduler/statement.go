@@ -83,6 +83,8 @@ func (s *Server) execute(j *job) error {
 		return s.showSchemas(j, st)
 	case *sql.ShowTables:
 		return s.showTables(j, st)
+	case *sql.ShowCreate:
+		return s.showCreate(j, st)
 	case *sql.Describe:
 		return s.describeTable(j, st)
 	case *sql.Explain:
@@ -257,14 +259,7 @@ func (s *Server) showTables(j *job, st *sql.ShowTables) error {
 }
 
 func (s *Server) describeTable(j *job, st *sql.Describe) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
-	if err != nil {
-		return err
-	}
-	d, err := s.describe(j.ctx, j, t)
-	if other := s.respelt(j.ctx, t, err); other != nil {
-		d, err = s.describe(j.ctx, j, other)
-	}
+	_, d, err := s.described(j, st.Table)
 	if err != nil {
 		return err
 	}
@@ -277,6 +272,28 @@ func (s *Server) describeTable(j *job, st *sql.Describe) error {
 		rows = append(rows, row{f.Name, plan.TypeText(f.Type), null, orNil(partitionText(d, f.Id)), orNil(f.Doc)})
 	}
 	return s.answer(j, []string{"column", "type", "null", "partition", "comment"}, rows)
+}
+
+// described resolves a name and describes the table.
+func (s *Server) described(j *job, name sql.Name) (*target, *sinkv1.DescribeTableResponse, error) {
+	t, err := s.resolveTable(name.Strings(), j)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := s.describe(j.ctx, j, t)
+	if other := s.respelt(j.ctx, t, err); other != nil {
+		t = other
+		d, err = s.describe(j.ctx, j, t)
+	}
+	return t, d, err
+}
+
+func (s *Server) showCreate(j *job, st *sql.ShowCreate) error {
+	t, d, err := s.described(j, st.Table)
+	if err != nil {
+		return err
+	}
+	return s.answer(j, []string{"statement"}, []row{{plan.CreateText(t.String(), d)}})
 }
 
 func orNil(s string) any {

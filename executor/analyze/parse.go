@@ -66,8 +66,8 @@ func (a *analysis) parse(sql string) (queryNode, error) {
 func parseError(root *ast.Object, msg, sql string) error {
 	if root.Str("error_type") == "not implemented" {
 		hint := "only SELECT and VALUES can be a query"
-		if first := strings.ToUpper(strings.TrimSpace(sql)); strings.HasPrefix(first, "PIVOT") {
-			hint = "PIVOT needs its values named: SELECT * FROM (PIVOT t ON c IN (...) USING ...)"
+		if strings.Contains(strings.ToUpper(sql), "PIVOT") { // DuckDB makes several statements of one that finds its values itself
+			hint = "PIVOT needs its values named: SELECT * FROM (PIVOT t ON c IN ('a', 'b') USING ...)"
 		}
 		return refuse(hint, "want a SELECT or VALUES statement")
 	}

@@ -58,6 +58,7 @@ func TestAnalyze_Refuses(t *testing.T) {
 		"CREATE MACRO f() AS 1":             "SELECT or VALUES",
 		"EXPLAIN SELECT 1":                  "SELECT or VALUES",
 		"PIVOT t ON a USING sum(b)":         "SELECT or VALUES",
+		"FROM (PIVOT t ON a USING sum(b))":  "IN ('a', 'b')",
 		"SELECT ?":                          "parameters",
 		"SELECT $1":                         "parameters",
 		"SELEC 1":                           "line 1, column 1",

@@ -110,7 +110,7 @@ func (r *rewriter) object(o *ast.Object, sc *scope) error {
 	case o.Str("type") == "TABLE_FUNCTION" && o.Obj("function") != nil:
 		return r.tableFunction(o, sc)
 	case o.Str("type") == "SHOW_REF":
-		return refuse("use them as statements of their own", "DESCRIBE, SHOW and SUMMARIZE cannot be part of a query")
+		return refuse("DESCRIBE and SHOW are statements of their own; SUMMARIZE is not supported: select count(*), min(a), max(a), …", "DESCRIBE, SHOW and SUMMARIZE cannot be part of a query")
 	case o.Str("class") == "FUNCTION":
 		return r.function(o, sc)
 	case o.Str("class") == "COLUMN_REF":

@@ -67,27 +67,27 @@ func queryFields(c *sql.CreateTable, query []*planv1.Column) ([]*planv1.Field, e
 			f.Type, err = StorableType(engine)
 		}
 		if err != nil {
-			bad.add(f.GetName(), fmt.Sprintf("column %s: %v", sql.DisplayIdent(f.GetName()), err), advice(err, q))
+			bad.add(f.GetName(), fmt.Sprintf("column %s: %v", sql.DisplayIdent(f.GetName()), err), advice(err, q, i))
 		}
 		out[i] = f
 	}
 	return out, bad.err()
 }
 
-func advice(err error, q *planv1.Column) string {
+func advice(err error, q *planv1.Column, at int) string {
 	var unstorable *unstorableError
 	if !errors.As(err, &unstorable) {
 		return ""
 	}
-	name := sql.DisplayIdent(q.GetName())
+	name, where := expression(q, at)
 	if unstorable.engine.Name == "STRUCT" {
 		return "a row without names cannot be stored: write {'a': …, 'b': …}"
 	}
 	text, ok := instead[unstorable.engine.Name]
 	if !ok {
-		text = "CAST(%[1]s AS …) to a type that tables store"
+		text = "write CAST(%[1]s AS …) to a type that tables store"
 	}
-	return "write " + fmt.Sprintf(text, name)
+	return fmt.Sprintf(text, name) + where
 }
 
 // checkNames refuses empty names, and names that differ in case only: of such a pair most engines, DuckDB among them, read only one,

@@ -79,7 +79,7 @@ func TestDefinition_Refusals(t *testing.T) {
 		"CREATE TABLE t AS SELECT 3":                                      {columns("=INTEGER"), "column 1 has no name"},
 		"CREATE TABLE t AS SELECT 4":                                      {columns("i=INTERVAL"), "no table stores the type INTERVAL"},
 		"CREATE TABLE t AS SELECT 5":                                      {columns("s=STRUCT(a INTEGER, b TIME_NS)[]"), "TIME_NS (at element.b)"},
-		"CREATE TABLE t AS SELECT 6":                                      {columns(`n="NULL"`), "CAST(n AS VARCHAR)"},
+		"CREATE TABLE t AS SELECT 6":                                      {columns(`n="NULL"`), "has no type: write CAST(n AS VARCHAR)"},
 		"CREATE TABLE t AS SELECT 7":                                      {columns("r=STRUCT(INTEGER, INTEGER)"), "write {'a': …, 'b': …}"},
 		"CREATE TABLE t AS SELECT 8":                                      {columns("r=INET"), "no table stores the type INET"},
 		"CREATE TABLE t AS SELECT 9":                                      {nil, "no columns"},

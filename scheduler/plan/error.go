@@ -13,7 +13,7 @@ func (e *Error) Error() string {
 	if e.Hint == "" {
 		return e.Message
 	}
-	return e.Message + "\nHint: " + e.Hint
+	return e.Message + "\nhint: " + e.Hint
 }
 
 // problems collects what is wrong with several columns, so that one run shows all of it.

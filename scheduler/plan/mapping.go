@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -38,7 +39,7 @@ func MapColumns(t Target, query []*planv1.Column) ([]*planv1.OutputColumn, error
 			checkUnfilled(&bad, t.Table, f)
 			continue
 		}
-		checkCast(&bad, t.Table, f, query[inputs[i]], text)
+		checkCast(&bad, t.Table, f, query, inputs[i], text)
 	}
 	if err := bad.err(); err != nil {
 		return nil, err
@@ -52,7 +53,8 @@ func checkUnfilled(bad *problems, table string, f *planv1.Field) {
 	}
 }
 
-func checkCast(bad *problems, table string, f *planv1.Field, c *planv1.Column, castType string) {
+func checkCast(bad *problems, table string, f *planv1.Field, query []*planv1.Column, input int, castType string) {
+	c := query[input]
 	from, err := engineTypeOf(c)
 	if err != nil {
 		bad.add(f.GetName(), fmt.Sprintf("column %s of the query: %v", sql.DisplayIdent(c.GetName()), err), "")
@@ -78,18 +80,30 @@ func checkCast(bad *problems, table string, f *planv1.Field, c *planv1.Column, c
 	if err.Error() != errNoCast.Error() {
 		message += ": " + err.Error()
 	}
-	bad.add(f.GetName(), message, castHint(from, f.GetType(), c, castType))
+	written, where := expression(c, input)
+	bad.add(f.GetName(), message, castHint(from, f.GetType(), written, castType)+where)
 }
 
-// castHint shows the expression to write. What the query calls the column is all that is known of it here.
-func castHint(from EngineType, to *planv1.Type, c *planv1.Column, castType string) string {
-	name := sql.DisplayIdent(c.GetName())
+// castHint shows the expression to write.
+func castHint(from EngineType, to *planv1.Type, name, castType string) string {
 	fromZoned, toZoned := from.Name == "TIMESTAMP WITH TIME ZONE", to.GetKind() == planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS
 	switch {
 	case toZoned && (from.Name == "TIMESTAMP" || from.Name == "TIMESTAMP_S" || from.Name == "TIMESTAMP_MS"), fromZoned && zoneless(to.GetKind()):
 		return "say in which time zone: " + name + " AT TIME ZONE 'UTC'"
 	}
 	return "nothing is rounded, cut or reinterpreted unless the query says so: CAST(" + name + " AS " + castType + ")"
+}
+
+// madeUp are the names that DuckDB gives columns of VALUES.
+var madeUp = regexp.MustCompile(`^col\d+$`)
+
+// expression is how a hint writes a column of the query: by its name where the query's text can have that, otherwise by its place, which
+// then follows the hint.
+func expression(c *planv1.Column, at int) (written, where string) {
+	if name := c.GetName(); sql.DisplayIdent(name) == name && !madeUp.MatchString(name) {
+		return name, ""
+	}
+	return "…", fmt.Sprintf(", around expression %d of the query", at+1)
 }
 
 // inputs gives for every column of the table the ordinal of the query's column, or -1.

@@ -155,15 +155,15 @@ func withPlainTypes(m map[string]*planv1.Type) map[string]*planv1.Type {
 
 // instead says what to do about a DuckDB type that no table stores; %[1]s is the column.
 var instead = map[string]string{
-	"NULL":                "it is NULL in every row and has no type: CAST(%[1]s AS VARCHAR), or whatever it is meant to be",
-	"INTERVAL":            "CAST(%[1]s AS VARCHAR), or its length as a number: epoch(%[1]s)",
-	"TIME WITH TIME ZONE": "CAST(%[1]s AS TIME)",
-	"TIME_NS":             "CAST(%[1]s AS TIME)",
-	"BIT":                 "CAST(%[1]s AS VARCHAR)",
-	"BIGNUM":              "CAST(%[1]s AS DECIMAL(38, 0)), or as VARCHAR",
-	"UNION":               "its members as columns of their own: union_extract(%[1]s, 'member')",
-	"VARIANT":             "CAST(%[1]s AS VARCHAR), or extract its fields",
-	"GEOMETRY":            "ST_AsWKB(%[1]s)",
+	"NULL":                "it is NULL in every row and has no type: write CAST(%[1]s AS VARCHAR), or whatever it is meant to be",
+	"INTERVAL":            "write CAST(%[1]s AS VARCHAR), or its length as a number: epoch(%[1]s)",
+	"TIME WITH TIME ZONE": "write CAST(%[1]s AS TIME)",
+	"TIME_NS":             "write CAST(%[1]s AS TIME)",
+	"BIT":                 "write CAST(%[1]s AS VARCHAR)",
+	"BIGNUM":              "write CAST(%[1]s AS DECIMAL(38, 0)), or as VARCHAR",
+	"UNION":               "write its members as columns of their own: union_extract(%[1]s, 'member')",
+	"VARIANT":             "write CAST(%[1]s AS VARCHAR), or extract its fields",
+	"GEOMETRY":            "write ST_AsWKB(%[1]s)",
 }
 
 // unstorableError is a DuckDB type inside a column that no table stores.

@@ -86,6 +86,11 @@ type ShowTables struct {
 	Schema *Name
 }
 
+// ShowCreate is SHOW CREATE TABLE.
+type ShowCreate struct {
+	Table Name
+}
+
 // Describe is DESCRIBE table.
 type Describe struct {
 	Table Name
@@ -105,5 +110,6 @@ func (*DropTable) statement()    {}
 func (*ShowCatalogs) statement() {}
 func (*ShowSchemas) statement()  {}
 func (*ShowTables) statement()   {}
+func (*ShowCreate) statement()   {}
 func (*Describe) statement()     {}
 func (*Explain) statement()      {}

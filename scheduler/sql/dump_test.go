@@ -48,6 +48,8 @@ func dump(s Statement) string {
 			fmt.Fprintf(&b, " from %s", s.Schema)
 		}
 		b.WriteString("\n")
+	case *ShowCreate:
+		fmt.Fprintf(&b, "show create table %s\n", s.Table)
 	case *Describe:
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
 	case *Explain:

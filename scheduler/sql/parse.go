@@ -83,8 +83,10 @@ func (p *parser) query(what string) (Query, error) {
 func (p *parser) notAQuery() error {
 	t := p.peek()
 	switch keyword(t) {
-	case "PIVOT", "UNPIVOT", "SUMMARIZE", "DESCRIBE":
-		return p.failAt(t, keyword(t)+" cannot stand here", "put it into a query: SELECT * FROM ("+keyword(t)+" …)")
+	case "PIVOT", "UNPIVOT", "SUMMARIZE":
+		return p.failAt(t, keyword(t)+" cannot stand here", refusals[keyword(t)])
+	case "DESCRIBE":
+		return p.failAt(t, "DESCRIBE cannot stand here", "it is a statement of its own")
 	case "DEFAULT":
 		return p.failAt(t, "DEFAULT VALUES is not supported yet", "name the columns: INSERT INTO t (a) VALUES (…)")
 	}

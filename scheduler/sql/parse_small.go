@@ -33,14 +33,22 @@ func (p *parser) showStatement() (Statement, error) {
 		return p.showSchemas()
 	case "TABLES":
 		return p.showTables()
+	case "CREATE":
+		if p.accept("TABLE") {
+			n, err := p.tableName()
+			if err != nil {
+				return nil, err
+			}
+			return &ShowCreate{Table: n}, p.end("the table name")
+		}
 	}
 	p.pos--
-	hint := "SHOW CATALOGS, SHOW SCHEMAS [FROM catalog] and SHOW TABLES [FROM schema] are supported"
+	hint := "SHOW CATALOGS, SHOW SCHEMAS [FROM catalog], SHOW TABLES [FROM schema] and SHOW CREATE TABLE table are supported"
 	switch keyword(t) {
 	case "DATABASES":
 		hint = "write SHOW CATALOGS or SHOW SCHEMAS"
-	case "CREATE", "COLUMNS":
-		hint = "DESCRIBE table shows columns, partitioning and properties"
+	case "COLUMNS":
+		hint = "DESCRIBE table shows columns and partitioning"
 	}
 	return nil, p.unexpected("CATALOGS, SCHEMAS or TABLES", hint)
 }
@@ -84,6 +92,9 @@ func (p *parser) describe() (Statement, error) {
 	if p.startsQuery() {
 		return nil, p.fail("DESCRIBE takes a table", "EXPLAIN query shows the types of its columns")
 	}
+	if p.peek().Kind == KindString {
+		return nil, p.fail("DESCRIBE takes a table", "EXPLAIN SELECT * FROM 'file' shows the columns of a file")
+	}
 	n, err := p.tableName()
 	if err != nil {
 		return nil, err
@@ -105,9 +116,9 @@ var refusals = map[string]string{
 	"ATTACH":     "catalogs are listed in the configuration of the scheduler",
 	"DETACH":     "catalogs are listed in the configuration of the scheduler",
 	"USE":        "write names in full: catalog.schema.table",
-	"SET":        "settings travel with each statement; see the options of signet sql",
-	"RESET":      "settings travel with each statement; see the options of signet sql",
-	"PRAGMA":     "settings travel with each statement; see the options of signet sql",
+	"SET":        "statements run with DuckDB's own settings; limits are set in the configuration of the scheduler",
+	"RESET":      "statements run with DuckDB's own settings; limits are set in the configuration of the scheduler",
+	"PRAGMA":     "statements run with DuckDB's own settings; limits are set in the configuration of the scheduler",
 	"BEGIN":      "each statement commits by itself, at once and whole",
 	"START":      "each statement commits by itself, at once and whole",
 	"COMMIT":     "each statement commits by itself, at once and whole",
@@ -126,10 +137,15 @@ var refusals = map[string]string{
 	"GRANT":      "access is set in the configuration of the scheduler",
 	"REVOKE":     "access is set in the configuration of the scheduler",
 	"COMMENT":    "write COMMENT 'text' in CREATE TABLE",
-	"PIVOT":      "put it into a query: SELECT * FROM (PIVOT …)",
+	"PIVOT":      pivotHint,
 	"UNPIVOT":    "put it into a query: SELECT * FROM (UNPIVOT …)",
-	"SUMMARIZE":  "put it into a query: SELECT * FROM (SUMMARIZE …)",
+	"SUMMARIZE":  summarizeHint,
 }
+
+const (
+	pivotHint     = "put it into a query, with its values named: SELECT * FROM (PIVOT … ON column IN ('a', 'b') USING …)"
+	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
+)
 
 const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
 

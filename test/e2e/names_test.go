@@ -44,3 +44,16 @@ func TestNames_AreListedAndFound(t *testing.T) {
 	c.Fail(1, "SELECT * FROM lake.demo.FLIGHTS", "several tables differ from it in case only")
 	require.Contains(t, run("CREATE SCHEMA IF NOT EXISTS lake.demo").Out, "schema lake.demo exists already")
 }
+
+// SHOW CREATE TABLE says what DESCRIBE has no column for, and can be run.
+func TestShowCreateTable(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 0)
+	c.SQL("CREATE TABLE lake.x.t (id BIGINT NOT NULL COMMENT 'the key', ts TIMESTAMP) PARTITIONED BY (day(ts)) ORDERED BY (id DESC) WITH ('owner' = 'etl')")
+	text := c.Value("SHOW CREATE TABLE lake.x.T")
+	require.Contains(t, text, "CREATE TABLE lake.x.t (id BIGINT NOT NULL COMMENT 'the key', ts TIMESTAMP) PARTITIONED BY (day(ts)) ORDERED BY (id DESC)")
+	require.Contains(t, text, "'owner' = 'etl'")
+	c.SQL("DROP TABLE lake.x.t")
+	c.SQL(text)
+	require.Equal(t, text, c.Value("SHOW CREATE TABLE lake.x.t"))
+}
