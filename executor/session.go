@@ -88,7 +88,7 @@ func (e *Executor) serve(ctx context.Context) {
 			pause.reset()
 		}
 		d := pause.next()
-		e.log.Warn("no session with the scheduler; trying again", "error", err, "pause", d)
+		e.log.Warn("no session with the scheduler; trying again", "error", sessionError(err), "pause", d)
 		if !sleep(ctx, d) {
 			return
 		}

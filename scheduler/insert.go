@@ -171,7 +171,7 @@ func (s *Server) runCreateAs(j *job, st *sql.CreateTable) error {
 		var f *jobFailure
 		if errors.As(err, &f) && f.Code == codeExists {
 			if st.IfNotExists {
-				return s.answer(j, []string{"result"}, []row{{"table exists already; nothing was written"}})
+				return s.answer(j, []string{"result"}, []row{{f.Message + "; nothing was written"}})
 			}
 			f.Hint = "use INSERT INTO, another name, or CREATE TABLE IF NOT EXISTS"
 		}

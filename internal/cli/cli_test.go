@@ -201,6 +201,22 @@ func TestSQL_SyntaxErrorsHaveOnePlace(t *testing.T) {
 	}
 }
 
+// A running task has written bytes before it has counted its rows.
+func TestSQL_ProgressCountsWhatIsKnown(t *testing.T) {
+	f := &clienttest.Scheduler{OnWatch: func(_ int, s watchStream) error {
+		j := clienttest.Running("stages")
+		j.Progress = &schedulerv1.Progress{Stages: 1, Tasks: 1, Running: 1, Bytes: 5_000_000}
+		if err := send(s, j); err != nil {
+			return err
+		}
+		return send(s, clienttest.Succeeded())
+	}}
+	var c command
+	require.Equal(t, cli.ExitOK, c.at(t, f.Start(t), "sql", "SELECT 1"), c.err.String())
+	require.Contains(t, c.err.String(), "1 running, 5.0 MB")
+	require.NotContains(t, c.err.String(), "0 rows")
+}
+
 func TestVersion_IsAFlagToo(t *testing.T) {
 	for _, args := range [][]string{{"--version"}, {"version"}} {
 		var c command

@@ -23,6 +23,9 @@ func (a *app) infoCommand() *cobra.Command {
 					return err
 				}
 				text := infoText(i)
+				if s.embedded && len(i.GetExecutors()) == 0 {
+					text += "executor   none now; signet sql starts those of an embedded cluster\n"
+				}
 				if output == "json" {
 					b, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(i)
 					if err != nil {

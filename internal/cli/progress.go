@@ -109,8 +109,11 @@ func (p *progress) line() string {
 	if g.GetRunning() > 0 {
 		parts = append(parts, fmt.Sprintf("%d running", g.GetRunning()))
 	}
+	if g.GetRows() > 0 { // a task counts its rows when it ends
+		parts = append(parts, count(g.GetRows())+" rows")
+	}
 	if g.GetRows() > 0 || g.GetBytes() > 0 {
-		parts = append(parts, count(g.GetRows())+" rows", bytes(g.GetBytes()))
+		parts = append(parts, bytes(g.GetBytes()))
 	}
 	parts = append(parts, seconds(time.Since(p.started)))
 	if m := p.job.GetMessage(); m != "" {

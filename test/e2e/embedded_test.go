@@ -223,3 +223,11 @@ func TestEmbedded_NamesAnExecutorThatCannotRun(t *testing.T) {
 	require.Equal(t, 3, r.Code, r.Err)
 	require.Contains(t, r.Err, "libduckdb is missing")
 }
+
+// An embedded cluster's executors live as long as a signet sql.
+func TestEmbedded_InfoSaysWhereItsExecutorsAre(t *testing.T) {
+	t.Parallel()
+	r := harness.RunCommand(t, "", nil, "info", "--data-dir", t.TempDir())
+	require.Equal(t, 0, r.Code, r.Err)
+	require.Contains(t, r.Out, "executor   none now; signet sql starts")
+}

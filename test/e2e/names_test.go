@@ -42,6 +42,7 @@ func TestNames_AreListedAndFound(t *testing.T) {
 	require.Contains(t, run("CREATE TABLE lake.demo.FlightS AS SELECT 1 AS a").Err, "differs in case only from lake.demo.Flights")
 	require.Equal(t, [][]string{{"1", "0"}}, c.SQL("SELECT (SELECT count(*) FROM lake.demo.flights), (SELECT count(*) FROM lake.demo.Flights)"), "each is itself")
 	c.Fail(1, "SELECT * FROM lake.demo.FLIGHTS", "several tables differ from it in case only")
+	require.Contains(t, run("CREATE TABLE IF NOT EXISTS lake.demo.flights AS SELECT 1 AS a").Out, "table lake.demo.flights exists already; nothing was written")
 	require.Contains(t, run("CREATE SCHEMA IF NOT EXISTS lake.demo").Out, "schema lake.demo exists already")
 }
 
