@@ -142,7 +142,10 @@ func TestFiles_TypesDiffer(t *testing.T) { // X7, X8 spirit
 	requireUser(t, bindError(t, files("v", "read_parquet", pins(t, dir+"/1.parquet", dir+"/2.parquet"))), "2.parquet", `"b"`, "DECIMAL(2,1)", "INTEGER")
 	requireUser(t, bindError(t, files("v", "read_parquet", pins(t, dir+"/1.parquet", dir+"/3.parquet"))), "3.parquet", `"b"`)
 	requireUser(t, bindError(t, files("v", "read_parquet", pins(t, dir+"/4.parquet", dir+"/5.parquet"))), "5.parquet", `STRUCT("x" BIGINT)[]`)
-	require.NoError(t, bindError(t, files("v", "read_parquet", pins(t, dir+"/3.parquet", dir+"/1.parquet"))))
+	more := files("v", "read_parquet", pins(t, dir+"/3.parquet", dir+"/1.parquet"))
+	requireUser(t, bindError(t, more), "1.parquet", `"b"`, "3.parquet", "lacks")
+	more.GetFile().Options = map[string]string{"union_by_name": "true"}
+	require.NoError(t, bindError(t, more))
 }
 
 func TestFiles_Changed(t *testing.T) { // S73

@@ -166,3 +166,18 @@ func TestLiteralOf_RoundTrips(t *testing.T) {
 		require.Equal(t, c.want, *got, lit)
 	}
 }
+
+func TestFiles_WideDecimals(t *testing.T) { // DuckDB reads them as DOUBLE
+	dir := t.TempDir()
+	wide := &arrow.Decimal256Type{Precision: 40, Scale: 2}
+	writeArrow(t, dir+"/wide.parquet", `{"a": 1, "d": "12345678901234567890123456789012345678.25"}`, nil, nil,
+		arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64}, withID(arrow.Field{Name: "d", Type: wide, Nullable: true}, 1))
+	writeArrow(t, dir+"/nested.parquet", `{"s": [{"d": "1.25"}]}`, nil, nil,
+		arrow.Field{Name: "s", Type: arrow.ListOf(arrow.StructOf(arrow.Field{Name: "d", Type: wide}))})
+	requireUser(t, bindError(t, files("v", "read_parquet", pins(t, dir+"/wide.parquet"))), "wide.parquet", `"d"`, "38 digits")
+	requireUser(t, bindError(t, files("v", "read_parquet", pins(t, dir+"/nested.parquet"))), "nested.parquet", `.d"`, "38 digits")
+	double := []*planv1.Field{fld(1, "d", typ(planv1.TypeKind_TYPE_KIND_FLOAT64))}
+	requireUser(t, bindError(t, table("v", "t", double, pins(t, dir+"/wide.parquet"))), `"d"`)
+	decimal38 := []*planv1.Field{fld(1, "d", &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_DECIMAL, Precision: 38, Scale: 2})}
+	requireUser(t, bindError(t, table("v", "t", decimal38, pins(t, dir+"/wide.parquet"))), `"d"`)
+}

@@ -13,8 +13,8 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
 
-// CheckFiles refuses what DuckDB would read without a word but not as the user means it: columns that differ only in case, Parquet files whose types for
-// one column differ, files of no bytes. It is called once per source, before the source is bound for the first time.
+// CheckFiles refuses what DuckDB would read without a word but not as the user means it: columns that differ only in case, decimals that are too wide for it,
+// Parquet files that have other columns or types than the first, files of no bytes. It is called once per source, before the source is bound for the first time.
 func (i *Instance) CheckFiles(ctx context.Context, src *planv1.Source) error {
 	fs := src.GetFile()
 	if fs == nil || len(fs.GetFiles()) == 0 {
@@ -65,6 +65,9 @@ func checkParquet(r *reader, fs *planv1.FileSource, schemas map[string]*parquetS
 		if err := distinctColumns(f, s.root, ""); err != nil {
 			return err
 		}
+		if err := noWideDecimal(f, s.root, ""); err != nil {
+			return err
+		}
 		if first == nil {
 			first, firstFile = s, f
 			continue
@@ -102,13 +105,21 @@ func sameTypes(aFile *planv1.PinnedFile, a *parquetSchema, bFile *planv1.PinnedF
 	for _, c := range b.root.children {
 		have[strings.ToLower(c.name)] = c
 	}
+	known := map[string]bool{}
 	for _, c := range a.root.children {
+		known[strings.ToLower(c.name)] = true
 		other, ok := have[strings.ToLower(c.name)]
 		if !ok {
 			return userErrorf(hint, "%s has no column %q, which %s has", displayName(bFile), c.name, displayName(aFile))
 		}
 		if ta, tb := c.shape(), other.shape(); ta != tb {
 			return userErrorf(hint, "column %q is %s in %s and %s in %s", c.name, ta, displayName(aFile), tb, displayName(bFile))
+		}
+	}
+	for _, c := range b.root.children {
+		if !known[strings.ToLower(c.name)] { // DuckDB would leave it out without a word
+			return userErrorf("read_parquet(..., union_by_name=true) reads all columns, with NULL where a file lacks one", "%s has a column %q, which %s, the first file, lacks",
+				displayName(bFile), c.name, displayName(aFile))
 		}
 	}
 	return nil

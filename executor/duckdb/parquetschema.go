@@ -166,3 +166,13 @@ func (n *parquetNode) entries() (key, value *parquetNode, ok bool) {
 func (n *parquetNode) plainStruct() bool {
 	return n.physical == "" && len(n.children) > 0 && n.converted == "" && n.logical == "" && !n.repeated
 }
+
+// decimal reports a leaf that is annotated as a decimal.
+func (n *parquetNode) decimal() bool {
+	return n.converted == "DECIMAL" || strings.HasPrefix(n.logical, "DecimalType")
+}
+
+// wideDecimal reports a decimal of more digits than DuckDB has, which it reads as a DOUBLE: the values are rounded, or wrong altogether.
+func (n *parquetNode) wideDecimal() bool {
+	return len(n.children) == 0 && n.decimal() && !strings.HasPrefix(n.engine, "DECIMAL")
+}

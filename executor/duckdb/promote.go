@@ -34,7 +34,7 @@ var decimalType = regexp.MustCompile(`^DECIMAL\((\d+),(\d+)\)$`)
 
 // convertLeaf answers src itself where nothing changes, so that the caller can see that.
 func (m *mapper) convertLeaf(src string, want *planv1.Type, have *parquetNode) (string, bool) {
-	if have.engine == "" || have.repeated {
+	if have.engine == "" || have.repeated || have.wideDecimal() {
 		return "", false
 	}
 	if want.GetKind() == planv1.TypeKind_TYPE_KIND_DECIMAL {
