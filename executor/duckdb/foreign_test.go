@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"testing"
@@ -180,4 +181,29 @@ func TestFiles_WideDecimals(t *testing.T) { // DuckDB reads them as DOUBLE
 	requireUser(t, bindError(t, table("v", "t", double, pins(t, dir+"/wide.parquet"))), `"d"`)
 	decimal38 := []*planv1.Field{fld(1, "d", &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_DECIMAL, Precision: 38, Scale: 2})}
 	requireUser(t, bindError(t, table("v", "t", decimal38, pins(t, dir+"/wide.parquet"))), `"d"`)
+}
+
+func TestCheckInt96(t *testing.T) { // DuckDB cuts nanoseconds
+	dir := t.TempDir()
+	ts := withID(arrow.Field{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Nanosecond}, Nullable: true}, 1)
+	id := withID(arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, 2)
+	int96 := []pqarrow.WriterOption{pqarrow.WithDeprecatedInt96Timestamps(true)}
+	nested := arrow.Field{Name: "l", Type: arrow.ListOf(arrow.StructOf(ts)), Nullable: true}
+	writeArrow(t, dir+"/fine.parquet", `{"id": 1, "ts": "1970-01-01T00:00:00.000001001"}`, nil, int96, ts, id)
+	writeArrow(t, dir+"/before.parquet", `{"id": 1, "ts": "1969-12-31T23:59:59.999999999"}`, nil, int96, ts, id)
+	writeArrow(t, dir+"/micros.parquet", `{"id": 1, "ts": "1970-01-01T00:00:00.000001"}`, nil, int96, ts, id)
+	writeArrow(t, dir+"/null.parquet", `{"id": 1, "ts": null}`, nil, int96, ts, id)
+	writeArrow(t, dir+"/nested.parquet", `{"l": [{"ts": null}, {"ts": "1970-01-01T00:00:00.000001001"}]}`, nil, int96, nested)
+	check := func(src *planv1.Source, query string) error {
+		return bind(t, src).CheckInt96(context.Background(), query)
+	}
+	for _, name := range []string{"fine", "before"} {
+		src := files("v", "read_parquet", pins(t, dir+"/micros.parquet", dir+"/"+name+".parquet"))
+		requireUser(t, check(src, "SELECT ts FROM v"), name+".parquet", `"ts"`, "microsecond")
+		requireUser(t, check(src, "SELECT id FROM v WHERE ts > '1970-01-01'"), name+".parquet")
+		require.NoError(t, check(src, "SELECT id FROM v"))
+		requireUser(t, check(table("v", "t", []*planv1.Field{fld(1, "at", typ(planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS))}, pins(t, dir+"/"+name+".parquet")), "FROM v"), name+".parquet")
+	}
+	require.NoError(t, check(files("v", "read_parquet", pins(t, dir+"/micros.parquet", dir+"/null.parquet")), "FROM v"))
+	requireUser(t, check(files("v", "read_parquet", pins(t, dir+"/nested.parquet")), "FROM v"), "nested.parquet", "microsecond")
 }

@@ -45,6 +45,9 @@ func Run(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Opt
 	if err != nil {
 		return nil, err
 	}
+	if err := inst.CheckInt96(ctx, task.GetSql()); err != nil {
+		return nil, err
+	}
 	dir := filepath.Join(opts.Scratch, FilesDir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("scratch: %w", err)
