@@ -138,6 +138,9 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	if res.Spec.GetSchema() == nil || res.Spec.DataLocation == "" {
 		return nil, fail(codeInternal, "", "table %s: the sink's write spec has no schema or no data location", t)
 	}
+	if err := s.checkDataLocation(ctx, p, res.Spec); err != nil {
+		return nil, err
+	}
 	return res.Spec, nil
 }
 

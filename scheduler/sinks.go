@@ -146,7 +146,7 @@ func (s *Server) lease(ctx context.Context, t *target, spec broker.LeaseSpec) (*
 		return nil, nil, err
 	}
 	spec.Table, spec.Catalog, spec.Ident, spec.Sink, spec.Plugin = t.ref(), t.entry.catalog, t.ident, p.Describe(), t.entry.sink
-	spec.MarkerProperty = s.markerProperty()
+	spec.MarkerProperty, spec.DataPath = s.markerProperty(), s.dataPathRule(t.entry)
 	if t.entry.catalog == nil {
 		spec.Location = t.entry.location(t.ident)
 		if spec.Store, err = t.entry.store(spec.Location); err != nil {

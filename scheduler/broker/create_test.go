@@ -111,6 +111,8 @@ func TestCreate_Refusals(t *testing.T) {
 		"no marker property":    {func(b *built) { b.props()[markerProperty] = "" }, "is missing"},
 		"other marker property": {func(b *built) { b.props()["signet.landed.other"] = "abc:1" }, "reserved"},
 		"metadata elsewhere":    {func(b *built) { b.props()["write.metadata.path"] = "file:///tmp/x" }, "write.metadata.path"},
+		"data elsewhere":        {func(b *built) { b.props()["write.data.path"] = "file:///tmp/x" }, "write.data.path"},
+		"data in a bucket":      {func(b *built) { b.props()["write.folder-storage.path"] = "s3://b/x" }, "write.folder-storage.path"},
 		"property twice": {func(b *built) {
 			b.upds = append(b.upds, map[string]any{"action": "set-properties", "updates": map[string]string{"owner": "you"}})
 		}, "twice"},
@@ -236,7 +238,7 @@ func TestDDL_CreateAndDrop(t *testing.T) {
 	j := b.job(maker)
 	_, err := j.ddl(&hostv1.CreateTableRequest{Location: "file:///elsewhere"})
 	requireRefusal(t, permanent, err, "only")
-	for k, v := range map[string]string{"signet.landed.test": "abc:1", "write.metadata.path": "file:///tmp/x"} {
+	for k, v := range map[string]string{"signet.landed.test": "abc:1", "write.metadata.path": "file:///tmp/x", "write.data.path": "file:///tmp/x", "write.object-storage.path": "/tmp/x"} {
 		_, err = j.ddl(&hostv1.CreateTableRequest{Properties: map[string]string{k: v}})
 		requireRefusal(t, permanent, err, k)
 	}

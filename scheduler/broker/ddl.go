@@ -25,7 +25,7 @@ func (s *catalogService) CreateTable(ctx context.Context, r *hostv1.CreateTableR
 	if r.GetLocation() != "" && !sameLocation(r.GetLocation(), location) {
 		return nil, refuse(kindPermanent, "location %q: the job may create its table at %q only", r.GetLocation(), location)
 	}
-	if err := vetTableProperties(r.GetProperties(), location); err != nil {
+	if err := l.vetTableProperties(r.GetProperties(), location); err != nil {
 		return nil, err
 	}
 	if err := fault.Hit("broker.create.before"); err != nil {

@@ -35,7 +35,9 @@ type LeaseSpec struct {
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool
-	ReadOnly               bool
+	// DataPath refuses places that the data files of a new table at location may not go to; nil: only what is below it passes.
+	DataPath func(location, path string) error
+	ReadOnly bool
 }
 
 func (s *LeaseSpec) pluginName() string {

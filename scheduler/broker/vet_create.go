@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -74,7 +75,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 		return err
 	}
 	delete(props, l.spec.MarkerProperty)
-	if err := vetTableProperties(props, location); err != nil {
+	if err := l.vetTableProperties(props, location); err != nil {
 		return err
 	}
 	s, err := l.openStore(ctx)
@@ -87,8 +88,11 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 // metadataPathProperty moves the metadata files elsewhere: the host writes them, with its own rights.
 const metadataPathProperty = "write.metadata.path"
 
+// dataPathProperties move the data files elsewhere: executors write them, or other engines.
+var dataPathProperties = []string{"write.data.path", "write.folder-storage.path", "write.object-storage.path"}
+
 // vetTableProperties refuses what would lead out of the table or claim a commit that never was.
-func vetTableProperties(props map[string]string, location string) error {
+func (l *Lease) vetTableProperties(props map[string]string, location string) error {
 	for k, v := range props {
 		if strings.HasPrefix(k, "signet.") {
 			return invalid("property %q is reserved", k)
@@ -98,8 +102,21 @@ func vetTableProperties(props map[string]string, location string) error {
 				return invalid("property %s: %q is not below the table's location %q", k, v, location)
 			}
 		}
+		if slices.Contains(dataPathProperties, k) {
+			if err := l.vetDataPath(location, v); err != nil {
+				return invalid("property %s: %v", k, err)
+			}
+		}
 	}
 	return nil
+}
+
+func (l *Lease) vetDataPath(location, path string) error {
+	if l.spec.DataPath != nil {
+		return l.spec.DataPath(location, path)
+	}
+	_, err := storage.Below(location, path)
+	return err
 }
 
 func sameLocation(a, b string) bool {

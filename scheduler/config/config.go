@@ -63,6 +63,8 @@ type Catalog struct {
 	Name string `koanf:"name"`
 	// Warehouse is where new tables go: file:///dir.
 	Warehouse string `koanf:"warehouse"`
+	// DataPaths are further places, besides the warehouse and a table's own location, that a table's data files may go to: file:///dir.
+	DataPaths []string `koanf:"data_paths"`
 	// Secret holds the secrets by their name: password.
 	Secret map[string]Secret `koanf:"secret"`
 

@@ -142,6 +142,9 @@ func (v *validator) catalog(key string, c *Catalog) {
 	case CatalogSQL:
 		v.uri(key, c)
 		v.location(key+".warehouse", &c.Warehouse)
+		for i := range c.DataPaths {
+			v.location(fmt.Sprintf("%s.data_paths[%d]", key, i), &c.DataPaths[i])
+		}
 		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root})
 		for _, s := range sortedKeys(c.Secret) {
 			v.oneOf(key+".secret", s, "password")
@@ -150,6 +153,9 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
 		v.location(key+".root", &c.Root)
 		v.absent(key, "sink", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse})
+		if len(c.DataPaths) > 0 {
+			v.say(key+".data_paths", "is not for type sink: its tables hold their files")
+		}
 		if len(c.Secret) > 0 {
 			v.say(key+".secret", "is not for type sink; a sink's secrets are at plugins.secrets")
 		}

@@ -1,0 +1,62 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/signet-io/signet/catalog/storage"
+)
+
+// ErrNotWritable: the data files of a table may not go there.
+var ErrNotWritable = errors.New("not a place for data files")
+
+// CheckWritable decides whether data files may go below place, which anybody may have written into a table. They go below the warehouse and below other
+// directories that are the table's or the operator's, and never below what is denied to statements, unless the operator has put the warehouse
+// there. All are local paths or file:// URIs; links are followed.
+func (r *Resolver) CheckWritable(place, warehouse string, others ...string) error {
+	path, err := storage.LocalPath(place)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotWritable, err)
+	}
+	path = realPath(path)
+	home := resolved(warehouse)
+	if dir, ok := forbidden(r.rules.hidden, path, home); ok {
+		return fmt.Errorf("%s: %w: nobody writes to %s", place, ErrNotWritable, dir)
+	}
+	if dir, ok := forbidden(r.rules.deny, path, home); ok {
+		return fmt.Errorf("%s: %w: sources.deny has %s", place, ErrNotWritable, dir)
+	}
+	allowed := append([]string{warehouse}, others...)
+	for _, a := range allowed {
+		if dir := resolved(a); dir != "" {
+			if _, ok := within([]string{dir}, path); ok {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w: it is below none of %s", place, ErrNotWritable, strings.Join(allowed, ", "))
+}
+
+// forbidden finds the directory that path is below; one that holds the warehouse forbids nothing in it.
+func forbidden(dirs []string, path, warehouse string) (string, bool) {
+	for _, d := range dirs {
+		if _, ok := within([]string{d}, path); !ok {
+			continue
+		}
+		_, around := within([]string{d}, warehouse)
+		if _, home := within([]string{warehouse}, path); !around || !home {
+			return d, true
+		}
+	}
+	return "", false
+}
+
+// resolved is "" for what is no local directory; the root of the file system is none that confines anything.
+func resolved(location string) string {
+	path, err := storage.LocalPath(location)
+	if err != nil || path == "/" {
+		return ""
+	}
+	return realPath(path)
+}
