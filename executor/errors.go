@@ -38,6 +38,9 @@ func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err e
 			Hint: "partition by shorter values, or limit the table's metrics",
 		}
 	}
+	if errors.Is(err, upload.ErrPrefix) { // no other executor could write there either
+		return refusedPlace(err)
+	}
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError
 	var errno syscall.Errno
@@ -57,6 +60,19 @@ func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err e
 		return noSpace(scratch, out.GetMessage())
 	}
 	return out
+}
+
+// refusedPlace is for what the plan says, which no other attempt changes.
+func refusedPlace(err error) *planv1.Error {
+	return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_USER, Message: err.Error(), Hint: "check the table's location and its property write.data.path"}
+}
+
+// unfit is why a task was not begun. One of another session may fit elsewhere; a place for its files that is none will not become one.
+func unfit(err error) *planv1.Error {
+	if errors.Is(err, upload.ErrPrefix) {
+		return refusedPlace(err)
+	}
+	return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}
 }
 
 func isUser(err error) bool {

@@ -31,7 +31,7 @@ func (e *Executor) launch(task *planv1.Task, epoch uint64) {
 	e.work.Go(func() {
 		defer close(a.done)
 		if err := checkTask(task, epoch); err != nil {
-			e.end(a, &executorv1.TaskStatus{Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}})
+			e.end(a, &executorv1.TaskStatus{Error: unfit(err)})
 			return
 		}
 		e.runAttempt(a)

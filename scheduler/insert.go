@@ -62,6 +62,9 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	if err := distinctColumns(t, p.spec.GetSchema().GetFields()); err != nil {
+		return nil, err
+	}
 	var list []string
 	for _, c := range st.Columns {
 		list = append(list, c.Text)

@@ -73,7 +73,7 @@ func TestPlace_AcrossFileSystems(t *testing.T) {
 }
 
 func TestWriter_RefusesPlaces(t *testing.T) {
-	for _, prefix := range []string{"", "/abs/path", "file://rel/x", "s3://b/x", "file:///a/../b", "file:///a/", "file:///", "file:///a//b", "file:///a\x00b"} {
+	for _, prefix := range []string{"", "rel/path", "file:rel", "file://rel/x", "/a/../b", "/a/", "/", "s3://b/x", "file:///a/../b", "file:///a/", "file:///", "file:///a//b", "file:///a\x00b"} {
 		_, err := upload.Local{}.Writer(t.Context(), prefix)
 		require.ErrorIs(t, err, upload.ErrPrefix, prefix)
 		_, err = upload.Local{}.RemovePrefix(t.Context(), prefix)
@@ -84,6 +84,22 @@ func TestWriter_RefusesPlaces(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", "../x", strings.Repeat("x", 256)} {
 		_, _, err := w.Place(t.Context(), scratchFile(t, t.TempDir(), "x"), name)
 		require.ErrorIs(t, err, upload.ErrPrefix, name)
+	}
+}
+
+// Files are named as their table is: some engines write locations without a scheme, or with one slash.
+func TestWriter_OtherFormsOfLocalPlaces(t *testing.T) {
+	for _, scheme := range []string{"", "file:", "file://"} {
+		root := filepath.Join(t.TempDir(), "loc 2%20x")
+		w, err := upload.Local{}.Writer(t.Context(), scheme+root+"/p")
+		require.NoError(t, err)
+		uri, _, err := w.Place(t.Context(), scratchFile(t, t.TempDir(), "x"), "x.parquet")
+		require.NoError(t, err)
+		require.Equal(t, scheme+root+"/p/x.parquet", uri)
+		require.FileExists(t, root+"/p/x.parquet")
+		n, err := upload.Local{}.RemovePrefix(t.Context(), scheme+root+"/p")
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
 	}
 }
 

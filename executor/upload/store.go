@@ -62,11 +62,15 @@ func resource(dir string, err error) error {
 	return &ResourceError{Dir: dir, Err: err, Hint: hint}
 }
 
-// LocalPath is the path that a file URI names. URIs are raw: nothing is percent-decoded. Only clean absolute paths of this machine pass.
+// LocalPath is the path that a file URI names, or an absolute path itself: some engines give their tables locations without a scheme, and files are named
+// as their table is. URIs are raw: nothing is percent-decoded. Only clean absolute paths of this machine pass.
 func LocalPath(uri string) (string, error) {
 	p, ok := strings.CutPrefix(uri, "file://")
 	if !ok {
-		return "", fmt.Errorf("%q: %w: want a file:/// URI", uri, ErrPrefix)
+		p = strings.TrimPrefix(uri, "file:")
+	}
+	if !ok && !strings.HasPrefix(p, "/") {
+		return "", fmt.Errorf("%q: %w: want a file:/// URI or an absolute path", uri, ErrPrefix)
 	}
 	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" || strings.ContainsRune(p, 0) {
 		return "", fmt.Errorf("%q: %w: want an absolute path without . or .. and without a slash at the end", uri, ErrPrefix)

@@ -25,6 +25,9 @@ func (s *Sink) createTable(ctx context.Context, h Host, req *sinkv1.CreateTableR
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)
 	}
+	if d.version == 1 && !s.version1 {
+		return nil, permanent(req.GetTable(), errNewVersion1)
+	}
 	create := &hostv1.CreateTableRequest{
 		Schema: d.schema.JSON, PartitionSpec: d.spec.Document(), SortOrder: d.order.JSON, Location: d.location, Properties: map[string]string{},
 	}
@@ -89,7 +92,7 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 		return nil, permanent(req.GetTable(), err)
 	}
 	if d.version == 1 && !s.version1 {
-		return nil, permanent(req.GetTable(), errVersion1)
+		return nil, permanent(req.GetTable(), errNewVersion1)
 	}
 	if d.location != "" && !sameLocation(d.location, t.defaultLocation) { // better now than after the rows have been written
 		return nil, sdk.Refuse(sdk.Permanent, "table %s: location %s: the host creates it at %s only", tableName(req.GetTable()), d.location, t.defaultLocation)

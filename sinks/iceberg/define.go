@@ -148,7 +148,7 @@ func (d *definition) takeProperties() error {
 	if text, ok := d.properties[propFormatVersion]; ok {
 		v, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || v < 1 || v > 3 {
-			return fmt.Errorf("property format-version=%s: Signet creates tables of version 1, 2 or 3", text)
+			return fmt.Errorf("property format-version=%s: Signet creates tables of version 2 or 3", text)
 		}
 		d.version = v
 		delete(d.properties, propFormatVersion)

@@ -51,8 +51,10 @@ func TestForeign_ListWithoutFormatVersion(t *testing.T) { // X9
 
 func TestForeign_Version1(t *testing.T) { // X12
 	s := New()
+	s.version1 = true
 	h := newHost(t, "v1")
 	createTable(t, h, h.client(s), &sinkv1.TableDefinition{Schema: simple(nil).GetSchema(), Partition: []*sinkv1.PartitionClause{clause("name", tIdentity)}, Properties: map[string]string{"format-version": "1"}})
+	s.version1 = false
 	_, err := prepare(t, h, h.client(s))
 	refused(t, err, sdk.Permanent, "format version 1", "upgrade it")
 

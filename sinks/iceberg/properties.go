@@ -108,7 +108,7 @@ func (p *properties) dataLocation(tableLocation string) string {
 			return path
 		}
 	}
-	return tableLocation + "/data"
+	return strings.TrimRight(tableLocation, "/") + "/data"
 }
 
 // unhonoured names properties that ask for something that neither the sink nor an executor does. A key that ends in a dot stands for all that begin with it.

@@ -1,0 +1,76 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	iceberg "github.com/apache/iceberg-go"
+	icebergcatalog "github.com/apache/iceberg-go/catalog"
+	icebergsql "github.com/apache/iceberg-go/catalog/sql"
+	"github.com/apache/iceberg-go/table"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/test/harness"
+)
+
+// tableOfAnother has another engine make lake.x.NAME with one column, id, at a location of its choice.
+func tableOfAnother(t *testing.T, c *harness.Cluster, name, location string, props iceberg.Properties, columns ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Dir, "catalog.db")+"?_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	defer db.Close()
+	cat, err := icebergsql.NewCatalog("lake", db, icebergsql.SQLite, iceberg.Properties{"warehouse": "file://" + c.Dir + "/warehouse"})
+	require.NoError(t, err)
+	fields := []iceberg.NestedField{{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64}}
+	for i, n := range columns {
+		fields = append(fields, iceberg.NestedField{ID: i + 2, Name: n, Type: iceberg.PrimitiveTypes.Int64})
+	}
+	opts := []icebergcatalog.CreateTableOpt{icebergcatalog.WithProperties(props)}
+	if location != "" {
+		opts = append(opts, icebergcatalog.WithLocation(location))
+	}
+	_, err = cat.CreateTable(harness.Context(t), table.Identifier{"x", name}, iceberg.NewSchema(0, fields...), opts...)
+	require.NoError(t, err)
+}
+
+// Whoever may change a table says where its files go: only below the table, the warehouse and what the operator lists is that obeyed.
+func TestPlaces_DataFilesGoWhereTheyMay(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 1)
+	evil := filepath.Join(t.TempDir(), "evil")
+	for _, place := range []string{"file://" + evil, evil, "s3://bucket/x", "file://" + c.Dir + "/warehouse/../evil", "file://" + c.Dir + "/data"} {
+		c.Fail(1, "CREATE TABLE lake.x.bad (id BIGINT) WITH ('write.data.path' = '"+place+"')", "write.data.path", "data_paths")
+		c.Fail(1, "CREATE TABLE lake.x.bad WITH ('write.data.path' = '"+place+"') AS SELECT 1 AS id", "data location", "data_paths")
+	}
+	c.Fail(1, "CREATE TABLE lake.x.bad (id BIGINT) WITH ('format-version' = '1')", "format version 1")
+	tableOfAnother(t, c, "moved", "", iceberg.Properties{"write.data.path": "file://" + evil})
+	c.Fail(1, "INSERT INTO lake.x.moved VALUES (1)", "data location", evil, "write.data.path", "data_paths")
+	_, err := os.Stat(evil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	c.SQL("CREATE TABLE lake.x.fast (id BIGINT) WITH ('write.data.path' = 'file://" + c.Dir + "/warehouse/fast'); INSERT INTO lake.x.fast VALUES (1)")
+	require.DirExists(t, c.Dir+"/warehouse/fast")
+}
+
+// Some engines make tables at plain paths; files are named like them.
+func TestPlaces_LocationWithoutAScheme(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 1)
+	home := filepath.Join(t.TempDir(), "loc 2%20x")
+	tableOfAnother(t, c, "plain", home, nil)
+	c.SQL("INSERT INTO lake.x.plain VALUES (1), (2)")
+	require.Equal(t, "2", c.Value("SELECT count(*) FROM lake.x.plain"))
+	found, err := filepath.Glob(home + "/data/*/*/*/*/*.parquet")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+}
+
+// SQL here ignores case: a table of columns a and A can be neither read nor written.
+func TestPlaces_ColumnsThatDifferInCase(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 1)
+	tableOfAnother(t, c, "twins", "", nil, "A", "a")
+	c.Fail(1, "SELECT id FROM lake.x.twins", `"A"`, `"a"`, "differ only in case")
+	c.Fail(1, "INSERT INTO lake.x.twins VALUES (1, 2, 3)", `"A"`, `"a"`, "differ only in case")
+}
