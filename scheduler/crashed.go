@@ -10,8 +10,8 @@ import (
 // sinkTries bounds how often one call is made when the sink's process keeps dying.
 const sinkTries = 3
 
-// overCrashes repeats a call during which the sink's process died: all jobs share it, so another job's work may have ended it. f gets
-// a lease, and with it the new process, each time; it must be a call that changes nothing, or whose repetition tells what the first did.
+// overCrashes repeats a call during which, or before which, the sink's process died: all jobs share it, so another job's work may have ended it, and a
+// start may be killed. f gets a lease, and with it the new process, each time; it must be a call that changes nothing, or whose repetition tells what the first did.
 func (s *Server) overCrashes(ctx context.Context, what string, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -20,6 +20,15 @@ func (s *Server) overCrashes(ctx context.Context, what string, f func() error) e
 		}
 		s.log.Warn("sink died during a call, which is made again", "call", what, "try", try, "error", err)
 	}
+}
+
+// steadyPlugin is plugin, over starts that are killed.
+func (s *Server) steadyPlugin(ctx context.Context, t *target) (p *host.Plugin, err error) {
+	err = s.overCrashes(ctx, "start", func() error {
+		p, err = s.plugin(ctx, t)
+		return err
+	})
+	return p, err
 }
 
 // interrupted notes that a call of a statement may have been carried out although it failed, as a restart does.

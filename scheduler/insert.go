@@ -86,7 +86,7 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 		return nil, err
 	}
 	s.warnOfTwin(j, t)
-	if p, err := s.plugin(j.ctx, t); err != nil {
+	if p, err := s.steadyPlugin(j.ctx, t); err != nil {
 		return nil, err
 	} else if !slices.Contains(p.Describe().GetCapabilities(), sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT) {
 		return nil, fail(codeUser, "CREATE TABLE first, then INSERT INTO", "CREATE TABLE AS is not supported in catalog %s: its sink %s cannot create a table together with its rows", t.entry.name, t.entry.sink)

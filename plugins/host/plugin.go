@@ -211,6 +211,9 @@ func (p *Plugin) startError(ctx context.Context, err error) error {
 	default:
 		e.Cause = err
 	}
+	if errors.Is(e.Kind, ErrHandshake) && p.process.signalled() && (p.process.greeting() == nil || p.process.greeting().silent) {
+		e.Kind, e.Hint = ErrCrashed, "somebody killed it while it started, or the system was out of memory" // another start may go well
+	}
 	return e
 }
 

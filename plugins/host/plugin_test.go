@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"sync"
 	"testing"
 	"time"
@@ -140,6 +142,26 @@ func TestStart_Failures(t *testing.T) {
 			noProcess(t)
 		})
 	}
+}
+
+// Who starts it again after a crash does so after this, too.
+func TestStart_KilledIsACrash(t *testing.T) {
+	cfg, _ := config(t, "silent")
+	failed := make(chan error)
+	go func() {
+		_, err := host.Start(t.Context(), cfg)
+		failed <- err
+	}()
+	eventually(t, func() bool { return len(marked(t)) > 0 })
+	for _, p := range marked(t) {
+		pid, err := strconv.Atoi(p)
+		require.NoError(t, err)
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone with its group
+	}
+	err := <-failed
+	require.ErrorIs(t, err, host.ErrCrashed)
+	require.ErrorContains(t, err, "killed by signal 9")
+	empty(t, cfg.Dir)
 }
 
 func TestStart_EndsWithItsContext(t *testing.T) {

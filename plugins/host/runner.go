@@ -155,6 +155,17 @@ func (p *process) exit() string {
 	return p.state.String()
 }
 
+// signalled reports an end by a signal.
+func (p *process) signalled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil {
+		return false
+	}
+	ws, ok := p.state.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled()
+}
+
 func (p *process) greeted(g *greeting) {
 	p.mu.Lock()
 	p.greet = g
