@@ -12,6 +12,9 @@ import (
 // outputKept is how long a SELECT's rows wait for their client.
 const outputKept = 10 * time.Minute
 
+// resultsDir holds a directory for each query whose rows are arriving.
+func resultsDir(dataDir string) string { return filepath.Join(dataDir, "results") }
+
 // output is a query's result, spooled below the data directory: an Arrow IPC stream. Several attempts may write one each; the
 // first complete one wins.
 type output struct {
@@ -31,6 +34,8 @@ type spool struct {
 }
 
 func (o *output) begin(attempt string) (*spool, error) {
+	o.mu.Lock() // complete and drop remove the directory when it is empty
+	defer o.mu.Unlock()
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
@@ -49,8 +54,16 @@ func (sp *spool) Write(b []byte) (int, error) {
 
 // drop forgets an incomplete output.
 func (sp *spool) drop() {
+	sp.o.mu.Lock()
+	defer sp.o.mu.Unlock()
 	_ = sp.f.Close()
-	_ = os.Remove(sp.f.Name()) // swept with the directory otherwise
+	sp.unlink()
+}
+
+// unlink takes the name away, and the directory with the last one. What cannot be removed is swept at the next start.
+func (sp *spool) unlink() {
+	_ = os.Remove(sp.f.Name())
+	_ = os.Remove(sp.o.dir)
 }
 
 // complete makes this the job's output, unless another attempt's is there already.
@@ -61,7 +74,7 @@ func (sp *spool) complete() bool {
 		return false
 	}
 	sp.o.file, sp.o.size = sp.f, sp.size
-	_ = os.Remove(sp.f.Name()) // the open file is enough, and nothing is left behind after a crash
+	sp.unlink() // the open file is enough, and nothing is left behind after a crash
 	return true
 }
 

@@ -30,7 +30,7 @@ func (s *Server) runSelect(j *job, q sql.Query) error {
 	if err != nil {
 		return err
 	}
-	out := &output{dir: filepath.Join(s.cfg.DataDir, "results", j.id)}
+	out := &output{dir: filepath.Join(resultsDir(s.cfg.DataDir), j.id)}
 	task := p.Stages[0].Task(0)
 	task.JobId = j.id
 	j.update(func() { j.output, j.rec.HasRows = out, true })

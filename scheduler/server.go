@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -112,6 +113,9 @@ func cloneConfig(cfg *config.Config, listen string) *config.Config {
 
 func (s *Server) start(guard *guard) error {
 	var err error
+	if err = os.RemoveAll(resultsDir(s.cfg.DataDir)); err != nil { // rows of an earlier incarnation: nobody can ask for them any more
+		return fmt.Errorf("data directory: %w", err)
+	}
 	if s.sources, err = newSources(s.cfg); err != nil {
 		return err
 	}

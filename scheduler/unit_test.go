@@ -166,7 +166,9 @@ func TestOutput_FirstCompleteAttemptWins(t *testing.T) {
 	require.ErrorIs(t, o.read(func(*os.File, int64) error { return nil }), errOutputGone)
 	require.True(t, b.complete())
 	require.False(t, a.complete())
+	require.DirExists(t, o.dir, "a still has its name there")
 	a.drop()
+	require.NoDirExists(t, o.dir)
 	require.NoError(t, o.read(func(f *os.File, n int64) error {
 		buf := make([]byte, n)
 		_, err := f.ReadAt(buf, 0)
