@@ -17,10 +17,8 @@ type app struct {
 	conn    connection
 }
 
-// Main runs the command line and returns the exit code.
-func Main(args []string) int {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+// Main runs the command line and returns the exit code. The signals are this process's Ctrl-C and its relatives.
+func Main(args []string, signals <-chan os.Signal) int {
 	// A reader that leaves early (`| head`) is an error of the write, not the death of a process that has children to stop.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return Run(context.Background(), args, System(), signals)
