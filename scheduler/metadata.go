@@ -85,6 +85,9 @@ func (s *Server) sweepLease(ctx context.Context, w *writeState) error {
 	}
 	defer l.Close()
 	n, err := l.Sweep(ctx, nil)
+	if loc := w.rec.Location; loc != "" { // of a table that the job creates
+		s.tidy(w.target.entry, storage.Join(loc, "metadata"), storage.Join(loc, "metadata"))
+	}
 	if n > 0 {
 		s.log.Info("swept metadata files", "job", w.job.id, "files", n)
 	}

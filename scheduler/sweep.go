@@ -151,6 +151,7 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	if n > 0 {
 		s.log.Info("swept an attempt", "job", d.Job, "attempt", d.Attempt, "files", n)
 	}
+	s.tidy(entry, d.Location, d.Prefix)
 	d.Sweeps++
 	return s.journal.Update(func(tx *journal.Tx) error {
 		if d.Confirmed || d.Sweeps > 1 {

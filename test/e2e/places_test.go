@@ -12,6 +12,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/test/harness"
 )
 
@@ -73,4 +74,47 @@ func TestPlaces_ColumnsThatDifferInCase(t *testing.T) {
 	tableOfAnother(t, c, "twins", "", nil, "A", "a")
 	c.Fail(1, "SELECT id FROM lake.x.twins", `"A"`, `"a"`, "differ only in case")
 	c.Fail(1, "INSERT INTO lake.x.twins VALUES (1, 2, 3)", `"A"`, `"a"`, "differ only in case")
+}
+
+// A statement that fails or is cancelled leaves no directories where its table would have been, and none of its own in a table that is there.
+func TestPlaces_FailedWritesLeaveNoDirectories(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 0)
+	c.StartExecutor(fault.Env + "=executor.upload.after-dirsync=8*error(disk)") // two statements of four attempts
+	c.AwaitExecutors(1)
+	c.SQL("CREATE TABLE lake.x.t (id INTEGER)")
+	tidy := func(what string) {
+		t.Helper()
+		var left []string
+		harness.Eventually(t, what+" leaves no empty directory", func() bool {
+			left = emptyDirs(t, c.Dir+"/warehouse")
+			return len(left) == 0
+		})
+	}
+	c.Fail(1, "CREATE TABLE lake.x.never AS SELECT 1 AS id", "disk")
+	tidy("a failed CREATE TABLE AS")
+	require.NoDirExists(t, c.Dir+"/warehouse/x/never")
+	c.Fail(1, "INSERT INTO lake.x.t VALUES (1)", "disk")
+	tidy("a failed INSERT")
+	c.SQL("INSERT INTO lake.x.t VALUES (1)")
+	require.Equal(t, "1", c.Value("SELECT count(*) FROM lake.x.t"))
+	results, err := os.ReadDir(c.Dir + "/data/results")
+	if err == nil {
+		require.Empty(t, results, "a SELECT that was answered")
+	}
+}
+
+// emptyDirs lists the directories that hold nothing.
+func emptyDirs(t *testing.T, root string) []string {
+	t.Helper()
+	var out []string
+	_ = filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			if entries, err := os.ReadDir(p); err == nil && len(entries) == 0 {
+				out = append(out, p)
+			}
+		}
+		return nil
+	})
+	return out
 }

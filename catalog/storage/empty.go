@@ -1,0 +1,40 @@
+package storage
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// RemoveEmpty removes a directory and those above it as long as they are empty, below base, which stays. Directories that are not there are passed
+// over. Links stay, and what they lead to. Writers make directories when they need them, so that nobody is disturbed for long.
+func RemoveEmpty(base, dir string) error {
+	segments, err := Below(base, dir)
+	if err != nil {
+		return err
+	}
+	at, err := LocalPath(base)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for n := len(segments); n > 0; n-- {
+		name := strings.Join(segments[:n], "/")
+		fi, err := root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || !fi.IsDir() || root.Remove(name) != nil {
+			return nil //nolint:nilerr // it holds something, or cannot be removed: it stays
+		}
+	}
+	return nil
+}
