@@ -35,7 +35,10 @@ func (t *target) ref() *sinkv1.TableRef {
 	return &sinkv1.TableRef{Catalog: t.entry.name, Namespace: t.ident[:n], Name: t.ident[n]}
 }
 
-func (t *target) String() string { return sql.JoinName(append([]string{t.entry.name}, t.ident...)) }
+func (t *target) String() string {
+	n := len(t.ident) - 1
+	return sql.JoinName([]string{t.entry.name, schemaText(t.ident[:n]), t.ident[n]})
+}
 
 func (s *Server) openCatalogs(ctx context.Context) error {
 	s.catalogs = map[string]*catalogEntry{}
@@ -119,7 +122,12 @@ func (s *Server) resolveTable(parts []string, j *job) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{entry: e, ident: append(catalog.Ident{}, rest...)}, nil
+	n := len(rest) - 1
+	ns, err := e.namespace(j.ctx, rest[:n])
+	if err != nil {
+		return nil, err
+	}
+	return &target{entry: e, ident: append(append(catalog.Ident{}, ns...), rest[n])}, nil
 }
 
 // noSuchTable is the error for a table that is not there, with the nearest names.
@@ -128,7 +136,7 @@ func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 	near := "SHOW TABLES lists what is there"
 	tables, err := t.entry.catalog.Tables(ctx, t.ident[:n])
 	if err != nil {
-		return fail(codeNotFound, "SHOW SCHEMAS FROM "+sql.DisplayIdent(t.entry.name)+" lists them; CREATE SCHEMA makes one", "table %s does not exist: no schema %s in catalog %s", t, sql.JoinName(t.ident[:n]), sql.DisplayIdent(t.entry.name))
+		return fail(codeNotFound, "SHOW SCHEMAS FROM "+sql.DisplayIdent(t.entry.name)+" lists them; CREATE SCHEMA makes one", "table %s does not exist: no schema %s in catalog %s", t, sql.DisplayIdent(schemaText(t.ident[:n])), sql.DisplayIdent(t.entry.name))
 	}
 	names := make([]string, len(tables))
 	for i, id := range tables {
@@ -154,9 +162,13 @@ func (s *Server) listTables(ctx context.Context, e *catalogEntry, ns []string) (
 		}
 		return out, err
 	}
+	ns, err := e.namespace(ctx, ns)
+	if err != nil {
+		return nil, err
+	}
 	tables, err := e.catalog.Tables(ctx, ns)
 	if err != nil {
-		return nil, catalogError(err, "schema "+sql.JoinName(append([]string{e.name}, ns...)))
+		return nil, catalogError(err, "schema "+sql.JoinName([]string{e.name, schemaText(ns)}))
 	}
 	for _, id := range tables {
 		out = append(out, id[len(id)-1])

@@ -48,9 +48,12 @@ func (s *Server) findSchema(ctx context.Context, e *catalogEntry, name []string)
 	}
 	names := make([]string, len(all))
 	for i, ns := range all {
-		names[i] = sql.JoinName(ns)
+		if slices.Equal(ns, name) {
+			return ns, nil
+		}
+		names[i] = schemaText(ns)
 	}
-	if i, _ := sql.Find(sql.JoinName(name), names); i >= 0 {
+	if i, _ := sql.Find(schemaText(name), names); i >= 0 {
 		return all[i], nil
 	}
 	return nil, nil

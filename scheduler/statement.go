@@ -172,6 +172,9 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 	if e.catalog == nil {
 		return fail(codeUser, "CREATE TABLE makes the directory", "catalog %s has no schemas to create: its tables are directories", e.name)
 	}
+	if err := plainSchema(e, parts); err != nil {
+		return err
+	}
 	what := "schema " + sql.JoinName(append([]string{e.name}, parts...))
 	s.warnOfTwinSchema(j, e, parts)
 	// After a restart the schema may be there because this very statement made it.
@@ -210,7 +213,7 @@ func (s *Server) showSchemas(j *job, st *sql.ShowSchemas) error {
 	}
 	names := make([]string, len(schemas))
 	for i, ns := range schemas {
-		names[i] = strings.Join(ns, ".")
+		names[i] = schemaText(ns)
 	}
 	return s.answer(j, []string{"schema"}, oneColumn(names))
 }
@@ -252,7 +255,7 @@ func (s *Server) showTables(j *job, st *sql.ShowTables) error {
 			return err
 		}
 		for _, t := range tables {
-			rows = append(rows, row{strings.Join(sc, "."), t})
+			rows = append(rows, row{schemaText(sc), t})
 		}
 	}
 	return s.answer(j, []string{"schema", "table"}, rows)
@@ -389,6 +392,9 @@ func (s *Server) ensureSchema(ctx context.Context, t *target) error {
 		return nil
 	case t.entry.catalog == nil: // the directory is made with the table
 		return nil
+	}
+	if n > 1 {
+		return fail(codeNotFound, "SHOW SCHEMAS FROM "+sql.DisplayIdent(t.entry.name)+" lists what is there; nested schemas are made by other engines", "schema %s does not exist", sql.JoinName([]string{t.entry.name, schemaText(t.ident[:n])}))
 	}
 	name := sql.JoinName(append([]string{t.entry.name}, t.ident[:n]...))
 	return fail(codeNotFound, "CREATE SCHEMA "+name+" makes it", "schema %s does not exist", name)

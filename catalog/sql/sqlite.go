@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -23,6 +24,9 @@ const busyMillis = 200
 // A new database is put into WAL mode: readers and the writer do not wait for each other, and a commit costs one sync. Other
 // engines open that without being told. A database that exists keeps its mode.
 func openSQLite(_ context.Context, path string) (*database, error) {
+	if strings.HasPrefix(path, "//") { // sqlite:////abs/file.db is how SQLAlchemy, and so PyIceberg, writes an absolute path
+		path = "/" + strings.TrimLeft(path, "/")
+	}
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("uri sqlite://%s: want an absolute path, sqlite:///dir/file.db", path)
 	}

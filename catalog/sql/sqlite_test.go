@@ -252,9 +252,15 @@ func TestOpen_Refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "canary")
 	}
+	four := good
+	four.URI = "sqlite:///" + dir + "/four.db"
+	c, err := sql.Open(t.Context(), four)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	assert.FileExists(t, dir+"/four.db", "as SQLAlchemy writes it")
 	odd := good
 	odd.URI = "sqlite://" + dir + "/a b?c=%20#d/ü.db"
-	c, err := sql.Open(t.Context(), odd)
+	c, err = sql.Open(t.Context(), odd)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	assert.FileExists(t, dir+"/a b?c=%20#d/ü.db", "the path as it is written")

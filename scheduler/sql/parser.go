@@ -131,7 +131,7 @@ func (p *parser) name(what string, limit int) (Name, error) {
 			return n, nil
 		}
 		if len(n.Parts) == limit {
-			return n, p.fail(fmt.Sprintf("%s has at most %d parts", what, limit), "a part with a dot in it needs double quotes")
+			return n, p.fail(fmt.Sprintf("%s has at most %d parts", what, limit), "a part with a dot in it, as a nested schema has, needs double quotes: \"n1.n2\"")
 		}
 	}
 }

@@ -16,14 +16,21 @@ import (
 	"github.com/signet-io/signet/test/harness"
 )
 
-// tableOfAnother has another engine make lake.x.NAME with one column, id, at a location of its choice.
-func tableOfAnother(t *testing.T, c *harness.Cluster, name, location string, props iceberg.Properties, columns ...string) {
+// catalogOfAnother is the cluster's catalog as iceberg-go sees it.
+func catalogOfAnother(t *testing.T, c *harness.Cluster) *icebergsql.Catalog {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Dir, "catalog.db")+"?_pragma=busy_timeout(10000)")
 	require.NoError(t, err)
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
 	cat, err := icebergsql.NewCatalog("lake", db, icebergsql.SQLite, iceberg.Properties{"warehouse": "file://" + c.Dir + "/warehouse"})
 	require.NoError(t, err)
+	return cat
+}
+
+// tableOfAnother has another engine make lake.x.NAME with one column, id, at a location of its choice.
+func tableOfAnother(t *testing.T, c *harness.Cluster, name, location string, props iceberg.Properties, columns ...string) {
+	t.Helper()
+	cat := catalogOfAnother(t, c)
 	fields := []iceberg.NestedField{{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64}}
 	for i, n := range columns {
 		fields = append(fields, iceberg.NestedField{ID: i + 2, Name: n, Type: iceberg.PrimitiveTypes.Int64})
@@ -32,7 +39,7 @@ func tableOfAnother(t *testing.T, c *harness.Cluster, name, location string, pro
 	if location != "" {
 		opts = append(opts, icebergcatalog.WithLocation(location))
 	}
-	_, err = cat.CreateTable(harness.Context(t), table.Identifier{"x", name}, iceberg.NewSchema(0, fields...), opts...)
+	_, err := cat.CreateTable(harness.Context(t), table.Identifier{"x", name}, iceberg.NewSchema(0, fields...), opts...)
 	require.NoError(t, err)
 }
 
@@ -117,4 +124,24 @@ func emptyDirs(t *testing.T, root string) []string {
 		return nil
 	})
 	return out
+}
+
+// A nested schema of another engine is one quoted name; what SHOW lists can be used as it is shown.
+func TestNestedSchemas(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 1)
+	cat := catalogOfAnother(t, c)
+	require.NoError(t, cat.CreateNamespace(harness.Context(t), table.Identifier{"n1", "n2"}, nil))
+	_, err := cat.CreateTable(harness.Context(t), table.Identifier{"n1", "n2", "t"}, iceberg.NewSchema(0, iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64}))
+	require.NoError(t, err)
+	require.Contains(t, c.SQL("SHOW SCHEMAS"), []string{`"n1.n2"`})
+	require.Equal(t, [][]string{{"t"}}, c.SQL(`SHOW TABLES FROM lake."n1.n2"`))
+	require.Contains(t, c.SQL("SHOW TABLES"), []string{`"n1.n2"`, "t"})
+	c.SQL(`INSERT INTO lake."n1.n2".t VALUES (1); CREATE TABLE lake."n1.n2".u AS SELECT id FROM lake."n1.n2".t`)
+	require.Equal(t, "1", c.Value(`SELECT count(*) FROM lake."n1.n2".u`))
+	_, err = cat.LoadTable(harness.Context(t), table.Identifier{"n1", "n2", "u"})
+	require.NoError(t, err)
+	c.Fail(1, `CREATE SCHEMA lake."s.t"`, "dot", "nested")
+	c.Fail(1, `CREATE TABLE lake."no.such".t (id BIGINT)`, `lake."no.such"`, "other engines")
+	c.Fail(1, `SELECT * FROM lake."n1.n2".nope`, `lake."n1.n2".nope`)
 }
