@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	ident "github.com/signet-io/signet/internal/pin"
 )
 
 func bindError(t *testing.T, sources ...*planv1.Source) error {
@@ -158,11 +160,32 @@ func TestFiles_Changed(t *testing.T) { // S73
 	require.NoError(t, inst.CheckPins())
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, os.Chtimes(dir+"/1.parquet", later, later))
-	requireUser(t, inst.CheckPins(), "in/1.parquet", "changed")
+	requireUser(t, inst.CheckPins(), "in/1.parquet", "changed", "last written")
 	requireUser(t, bindError(t, src), "in/1.parquet", "changed")
+	f.SizeBytes++
+	requireUser(t, inst.CheckPins(), fmt.Sprintf("%d bytes then, %d now", f.SizeBytes, f.SizeBytes-1))
 	require.NoError(t, os.Remove(dir+"/1.parquet"))
 	requireUser(t, inst.CheckPins(), "in/1.parquet", "gone")
 	requireUser(t, bindError(t, src), "in/1.parquet", "gone")
+}
+
+func TestFiles_ReplacedWithSizeAndTime(t *testing.T) {
+	dir := t.TempDir()
+	path := dir + "/1.csv"
+	mustWriteFile(t, path, "a\n1\n")
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	f := pin(t, path)
+	f.Inode, f.CtimeNanos = ident.Of(st)
+	src := files("v", "read_csv", []*planv1.PinnedFile{f})
+	inst := bind(t, src)
+	require.NoError(t, inst.CheckPins())
+	mustWriteFile(t, dir+"/other", "a\n2\n")
+	require.NoError(t, os.Chtimes(dir+"/other", st.ModTime(), st.ModTime()))
+	require.NoError(t, os.Rename(dir+"/other", path))
+	requireUser(t, inst.CheckPins(), "1.csv", "another file has its name")
+	f.Inode = 0 // as if the same inode had been given out again
+	requireUser(t, inst.CheckPins(), "1.csv", "its time was set back")
 }
 
 func TestFiles_ColumnNames(t *testing.T) { // X1, X3

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	ident "github.com/signet-io/signet/internal/pin"
 )
 
 // displayName is the name that the user knows a file by.
@@ -31,11 +33,30 @@ func checkPin(f *planv1.PinnedFile) error {
 		return userErrorf("name its files, for example with *", "%s is a directory", displayName(f))
 	case f.GetSizeBytes() == 0 && f.GetMtimeNanos() == 0:
 		return nil
-	case st.Size() != f.GetSizeBytes(), f.GetMtimeNanos() != 0 && st.ModTime().UnixNano() != f.GetMtimeNanos():
-		return userErrorf("run the statement again; it will read the files as they are then",
-			"%s has changed since the job was planned (size %d, then %d)", displayName(f), st.Size(), f.GetSizeBytes())
+	}
+	if what := changed(f, st); what != "" {
+		return userErrorf("run the statement again; it will read the files as they are then", "%s has changed since the job was planned: %s", displayName(f), what)
 	}
 	return nil
+}
+
+// changed says what of a file is not as it was pinned; empty: nothing.
+func changed(f *planv1.PinnedFile, st fs.FileInfo) string {
+	inode, ctime := ident.Of(st)
+	when := func(nanos int64) string { return time.Unix(0, nanos).UTC().Format("2006-01-02T15:04:05.000000Z") }
+	switch {
+	case st.Size() != f.GetSizeBytes():
+		return fmt.Sprintf("%d bytes then, %d now", f.GetSizeBytes(), st.Size())
+	case f.GetMtimeNanos() == 0:
+		return ""
+	case st.ModTime().UnixNano() != f.GetMtimeNanos():
+		return fmt.Sprintf("last written %s then, %s now", when(f.GetMtimeNanos()), when(st.ModTime().UnixNano()))
+	case inode != 0 && f.GetInode() != 0 && inode != f.GetInode():
+		return "another file has its name now, of the same size and time"
+	case ctime != 0 && f.GetCtimeNanos() != 0 && ctime != f.GetCtimeNanos():
+		return fmt.Sprintf("it was written to, renamed or linked at %s, and its time was set back", when(ctime))
+	}
+	return ""
 }
 
 // CheckPins compares every bound source file with its pin again. Callers do so after the last row was read and before they report success, so

@@ -127,6 +127,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"cluster: Big":                                    {"cluster", `"Big"`, "a-z"},
 		"cluster: 42":                                     {"cluster", "quotes"},
 		"listen: here":                                    {"listen", `"here"`, "host:port"},
+		"listen: nonsense":                                {"listen", `"nonsense"`, "like 127.0.0.1:7070"},
 		"listen: 0.0.0.0:7420":                            {"listen", `"0.0.0.0:7420"`, "tls.cert and tls.key, auth.join_token, auth.tokens", "127.0.0.1"},
 		"listen: ':7420'":                                 {"listen", "others can reach"},
 		"listen: 'example.org:1'":                         {"listen", "others can reach"},

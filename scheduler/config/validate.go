@@ -89,7 +89,7 @@ func IsLoopback(host string) bool {
 
 func (v *validator) listen(c *Config) {
 	host, _, err := splitAddr(c.Listen)
-	if !v.check(err == nil, "listen", c.Listen, "want host:port, like 127.0.0.1:7420") || IsLoopback(host) {
+	if !v.check(err == nil, "listen", c.Listen, "want host:port, like 127.0.0.1:7070") || IsLoopback(host) {
 		return
 	}
 	var missing []string

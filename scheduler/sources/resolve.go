@@ -13,6 +13,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/pin"
 )
 
 // Resolver resolves names under one set of rules. It is safe for concurrent use.
@@ -127,6 +128,7 @@ func (r *Resolver) add(shown, path string, out map[string]*planv1.PinnedFile) er
 			shown, r.rules.max, ErrTooMany)
 	} else if !known {
 		out[real] = &planv1.PinnedFile{Path: real, SizeBytes: fi.Size(), MtimeNanos: fi.ModTime().UnixNano(), Name: shown}
+		out[real].Inode, out[real].CtimeNanos = pin.Of(fi)
 	}
 	return nil
 }

@@ -1859,10 +1859,12 @@ type PinnedFile struct {
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // absolute, symbolic links resolved
 	SizeBytes     int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	MtimeNanos    int64                  `protobuf:"varint,3,opt,name=mtime_nanos,json=mtimeNanos,proto3" json:"mtime_nanos,omitempty"`
-	FirstRow      int64                  `protobuf:"varint,4,opt,name=first_row,json=firstRow,proto3" json:"first_row,omitempty"` // share of the file, in rows; both 0: the whole file
-	EndRow        int64                  `protobuf:"varint,5,opt,name=end_row,json=endRow,proto3" json:"end_row,omitempty"`       // exclusive
-	Constants     []*Value               `protobuf:"bytes,6,rep,name=constants,proto3" json:"constants,omitempty"`                // table scans: values of TableScan.constant_ids for this file
-	Name          string                 `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`                          // as the user wrote it, for messages
+	FirstRow      int64                  `protobuf:"varint,4,opt,name=first_row,json=firstRow,proto3" json:"first_row,omitempty"`       // share of the file, in rows; both 0: the whole file
+	EndRow        int64                  `protobuf:"varint,5,opt,name=end_row,json=endRow,proto3" json:"end_row,omitempty"`             // exclusive
+	Constants     []*Value               `protobuf:"bytes,6,rep,name=constants,proto3" json:"constants,omitempty"`                      // table scans: values of TableScan.constant_ids for this file
+	Name          string                 `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`                                // as the user wrote it, for messages
+	Inode         uint64                 `protobuf:"varint,8,opt,name=inode,proto3" json:"inode,omitempty"`                             // 0: not pinned
+	CtimeNanos    int64                  `protobuf:"varint,9,opt,name=ctime_nanos,json=ctimeNanos,proto3" json:"ctime_nanos,omitempty"` // when the system last changed anything of it; 0: not pinned
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1944,6 +1946,20 @@ func (x *PinnedFile) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *PinnedFile) GetInode() uint64 {
+	if x != nil {
+		return x.Inode
+	}
+	return 0
+}
+
+func (x *PinnedFile) GetCtimeNanos() int64 {
+	if x != nil {
+		return x.CtimeNanos
+	}
+	return 0
 }
 
 // Source is one input of a query, bound to the view name that the rewritten query uses.
@@ -3156,7 +3172,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1e.signet.plan.v1.ManifestHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05files\x18\x02 \x01(\fH\x00R\x05files\x12;\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1f.signet.plan.v1.ManifestTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\xdf\x01\n" +
+	"\x04part\"\x96\x02\n" +
 	"\n" +
 	"PinnedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
@@ -3167,7 +3183,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tfirst_row\x18\x04 \x01(\x03R\bfirstRow\x12\x17\n" +
 	"\aend_row\x18\x05 \x01(\x03R\x06endRow\x123\n" +
 	"\tconstants\x18\x06 \x03(\v2\x15.signet.plan.v1.ValueR\tconstants\x12\x12\n" +
-	"\x04name\x18\a \x01(\tR\x04name\"\xdd\x01\n" +
+	"\x04name\x18\a \x01(\tR\x04name\x12\x14\n" +
+	"\x05inode\x18\b \x01(\x04R\x05inode\x12\x1f\n" +
+	"\vctime_nanos\x18\t \x01(\x03R\n" +
+	"ctimeNanos\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
