@@ -86,6 +86,10 @@ func fromDuckDB(de *duckdb.Error) *planv1.Error {
 	switch de.Type {
 	case duckdb.ErrorTypePermission:
 		out.Hint = "a query sees the files and tables that it names in FROM, and nothing else"
+	case duckdb.ErrorTypeBinder:
+		if strings.Contains(de.Msg, "DEFAULT is not allowed") {
+			out.Hint = "leave the column out of the INSERT's list of columns: it becomes its write default, or NULL"
+		}
 	case duckdb.ErrorTypeOutOfMemory:
 		out.Hint = "raise the executor's memory limit, or run fewer slots on it"
 	}

@@ -188,6 +188,45 @@ func TestFiles_ReplacedWithSizeAndTime(t *testing.T) {
 	requireUser(t, inst.CheckPins(), "1.csv", "its time was set back")
 }
 
+func TestPlanError_ASourceThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	mustWriteFile(t, dir+"/1.csv", "a\n1\n")
+	src := files("signet_source_1", "read_csv", pins(t, dir+"/1.csv"))
+	inst := bind(t, src)
+	require.NoError(t, os.Remove(dir+"/1.csv"))
+	_, err := inst.Conn().ExecContext(context.Background(), "SELECT * FROM signet_source_1")
+	require.Error(t, err)
+	pe := inst.PlanError(err)
+	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_USER, pe.Class)
+	require.Contains(t, pe.Message, "1.csv was there when the job was planned and is gone")
+}
+
+// Whichever byte of a footer is damaged, the message names the file.
+func TestPlanError_DamagedFootersNameTheirFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "COPY (SELECT i FROM range(10) t(i)) TO '$DIR/good.parquet'")
+	good, err := os.ReadFile(dir + "/good.parquet")
+	require.NoError(t, err)
+	said := map[string]bool{}
+	for at := len(good) - 9; at > len(good)-200; at -= 3 {
+		bad := append([]byte{}, good...)
+		bad[at] ^= 0xff
+		mustWriteFile(t, dir+"/bad.parquet", string(bad))
+		src := files("signet_source_1", "read_parquet", pins(t, dir+"/good.parquet", dir+"/bad.parquet"))
+		inst := locked(t, src)
+		err := inst.CheckFiles(context.Background(), src)
+		if err == nil {
+			err = inst.BindSources(context.Background(), []*planv1.Source{src})
+		}
+		if err != nil {
+			pe := inst.PlanError(err)
+			require.Contains(t, pe.Message, "bad.parquet", at)
+			said[pe.Message] = true
+		}
+	}
+	require.NotEmpty(t, said)
+}
+
 func TestFiles_ColumnNames(t *testing.T) { // X1, X3
 	dir := t.TempDir()
 	write(t, dir, `COPY (SELECT 1 AS "order", 2 AS "values", 3 AS "größe", 4 AS "日本", 5 AS "a""b", 6 AS "with space", 7 AS "a.b", 8 AS "x'y", 9 AS "file_row_number2",
@@ -373,6 +412,7 @@ func TestPlanError_Classes(t *testing.T) {
 	}
 	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_KILLED, PlanError(context.Canceled).Class)
 	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_INTERNAL, PlanError(errors.New("x")).Class)
+	require.Contains(t, PlanError(ErrorFromText("Binder Error: DEFAULT is not allowed here!")).Hint, "leave the column out")
 	pe := PlanError(ErrorFromText("Binder Error: Referenced column \"x\" not found in FROM clause!\nCandidate bindings: \"y\"\n\nLINE 1: SELECT x\n ^"))
 	require.Equal(t, `Binder Error: Referenced column "x" not found in FROM clause!`, pe.Message)
 	require.Equal(t, `Candidate bindings: "y"`, pe.Hint)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,6 +137,9 @@ func (i *Instance) PlanError(err error) *planv1.Error {
 	if out == nil {
 		return nil
 	}
+	if gone := i.changedSource(out, err); gone != nil {
+		return gone
+	}
 	i.blame(out)
 	for _, s := range i.sources {
 		names := s.userNames(out.GetMessage() + out.GetHint())
@@ -144,9 +148,28 @@ func (i *Instance) PlanError(err error) *planv1.Error {
 	return out
 }
 
+// changedSource is the reason of a failed read that a file which changed under it is: DuckDB says only what it could not do with it (S73).
+func (i *Instance) changedSource(e *planv1.Error, err error) *planv1.Error {
+	if de := (*duckdb.Error)(nil); !errors.As(err, &de) {
+		return nil
+	}
+	switch e.GetClass() {
+	case planv1.ErrorClass_ERROR_CLASS_KILLED, planv1.ErrorClass_ERROR_CLASS_RESOURCE:
+		return nil
+	}
+	var ue *UserError
+	if !errors.As(i.CheckPins(), &ue) {
+		return nil
+	}
+	return PlanError(ue)
+}
+
+// damaged are what DuckDB says of footers that it cannot decode, without the file.
+var damaged = []string{"TProtocolException", "don't know what type", "invalid TType", "Invalid unicode"}
+
 // blame names the file where DuckDB's message does not: a footer that cannot be decoded gives "TProtocolException: Invalid data" and nothing else (X8).
 func (i *Instance) blame(e *planv1.Error) {
-	if !strings.Contains(e.GetMessage(), "TProtocolException") {
+	if !slices.ContainsFunc(damaged, func(s string) bool { return strings.Contains(e.GetMessage(), s) }) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -163,7 +186,7 @@ func (i *Instance) blame(e *planv1.Error) {
 			if err != nil {
 				continue
 			}
-			if _, err := i.conn.ExecContext(ctx, "SELECT count(*) FROM parquet_file_metadata("+Literal(pattern)+")"); err != nil && ctx.Err() == nil {
+			if _, err := i.conn.ExecContext(ctx, "SELECT count(*) FROM parquet_schema("+Literal(pattern)+")"); err != nil && ctx.Err() == nil {
 				e.Class = planv1.ErrorClass_ERROR_CLASS_USER
 				e.Message = f.GetPath() + ": its Parquet footer cannot be read: " + e.GetMessage()
 				e.Hint = "the file is damaged or was not written to its end; leave it out or write it again"
