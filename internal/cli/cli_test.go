@@ -150,6 +150,7 @@ func TestSQL_ReadsScripts(t *testing.T) {
 		"dash":              {"SELECT 1; SELECT 2", []string{"-"}, []string{"SELECT 1", "SELECT 2"}},
 		"file is dash":      {"SELECT 1", []string{"-f", "-"}, []string{"SELECT 1"}},
 		"a pipe":            {"SELECT 1", nil, []string{"SELECT 1"}},
+		"comment in front":  {"", []string{"-- hi\nSELECT 1"}, []string{"SELECT 1"}},
 		"two arguments":     {"", []string{"SELECT 1;", "SELECT 2"}, []string{"SELECT 1", "SELECT 2"}},
 	}
 	for name, tc := range cases {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -28,7 +30,7 @@ func Main(args []string, signals <-chan os.Signal) int {
 func Run(ctx context.Context, args []string, s Streams, signals <-chan os.Signal) int {
 	a := &app{streams: s, signals: signals}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(statementsAreNoFlags(args))
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -41,6 +43,17 @@ func Run(ctx context.Context, args []string, s Streams, signals <-chan os.Signal
 	}
 	report(s.Err, err)
 	return exitCode(err)
+}
+
+// statementsAreNoFlags keeps statements that begin with a comment, like "-- hi", from being taken for flags: no flag's name has a space.
+func statementsAreNoFlags(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(arg, "--") && strings.ContainsAny(name, " \t\r\n") {
+			out[i] = " " + arg
+		}
+	}
+	return out
 }
 
 func (a *app) root() *cobra.Command {
