@@ -35,7 +35,7 @@ func (s *Server) newLoop(j *job, w *writeState, tasks []*planv1.Task) *loop {
 }
 
 func (l *loop) config() graph.Config {
-	return graph.Config{MaxFailures: l.s.cfg.Limits.TaskRetries + 1, NewAttempt: uuid.NewString}
+	return graph.Config{MaxFailures: l.s.cfg.Limits.TaskRetries + 1, MaxLosses: l.s.cfg.Limits.TaskRetries + 1, NewAttempt: uuid.NewString}
 }
 
 // runQuery runs the one task of a SELECT.
@@ -343,7 +343,7 @@ func (l *loop) publish() {
 		l.j.tasks, l.j.attempts = infos, attempts
 		p := &l.j.progress
 		p.Stages, p.StagesDone, p.Tasks, p.TasksDone = stages, int32(snap.StagesDone), int32(snap.Tasks), int32(snap.TasksDone) //nolint:gosec // few
-		p.Running, p.Rows, p.Bytes = int32(snap.Running+snap.Waiting), snap.Rows, snap.Bytes                                    //nolint:gosec // few
+		p.Running, p.Rows, p.Bytes = int32(min(snap.Running+snap.Waiting, snap.Tasks-snap.TasksDone)), snap.Rows, snap.Bytes    //nolint:gosec // few
 	})
 }
 

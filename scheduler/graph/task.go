@@ -192,7 +192,7 @@ func (g *Graph) lost(attemptID, reason string) {
 		g.fail(Failure{
 			Code:    CodeLost,
 			Message: fmt.Sprintf("task %s was lost %d times, last: %s", t.id, t.losses, reason),
-			Hint:    "the executors' logs say more; a task that crashes every executor it meets often needs more memory",
+			Hint:    "the executors' logs say how they ended; limits.task_retries says how often a task is tried again",
 		})
 	}
 }
