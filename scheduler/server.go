@@ -116,7 +116,7 @@ func (s *Server) start(guard *guard) error {
 	if err = os.RemoveAll(resultsDir(s.cfg.DataDir)); err != nil { // rows of an earlier incarnation: nobody can ask for them any more
 		return fmt.Errorf("data directory: %w", err)
 	}
-	if s.sources, err = newSources(s.cfg); err != nil {
+	if s.sources, err = newSources(s.cfg, s.log); err != nil {
 		return err
 	}
 	s.broker = broker.New(brokerConfig(s.cfg, s.journal.Epoch(), s.log))

@@ -113,7 +113,12 @@ func brokerConfig(cfg *config.Config, epoch uint64, log *slog.Logger) broker.Con
 }
 
 // newSources says what statements may read: what the configuration allows, and never Signet's own files.
-func newSources(cfg *config.Config) (*sources.Resolver, error) {
+func newSources(cfg *config.Config, log *slog.Logger) (*sources.Resolver, error) {
+	for _, root := range cfg.Sources.Roots {
+		if st, err := os.Stat(root); err != nil || !st.IsDir() {
+			log.Warn("sources.roots: no such directory; nothing can be read below it", "directory", root)
+		}
+	}
 	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: cfg.OwnPaths(), MaxFiles: cfg.Limits.MaxSourceFiles})
 }
 
