@@ -33,7 +33,7 @@ func RemoveEmpty(base, dir string) error {
 			continue
 		}
 		if err != nil || !fi.IsDir() || root.Remove(name) != nil {
-			return nil //nolint:nilerr // it holds something, or cannot be removed: it stays
+			return nil // it holds something, or cannot be removed: it stays
 		}
 	}
 	return nil
