@@ -185,7 +185,7 @@ func TestRogue_LiesAreRefused(t *testing.T) {
 			c.Use(t)
 			r.t = t
 			id := h.submit("")
-			for range 3 { // three losses on one task fail the job
+			for range 4 { // a loss after limits.task_retries further attempts fails the job
 				header, file := r.truth(r.next(), 1, 2, 3)
 				files := []*planv1.DataFile{file}
 				if l := lie(header, file); l != nil {
