@@ -21,6 +21,7 @@ type attempt struct {
 	rows, bytes atomic.Int64
 	running     atomic.Bool // holds a slot
 	reported    atomic.Bool // a manifest has begun to leave this process
+	unwanted    atomic.Bool // its output was freed before it was there
 
 	status *executorv1.TaskStatus // guarded by Executor.mu; repeated until acknowledged
 }
@@ -29,11 +30,11 @@ func refOf(t *planv1.Task) *executorv1.AttemptRef {
 	return &executorv1.AttemptRef{JobId: t.GetJobId(), Stage: t.GetStage(), Task: t.GetTask(), AttemptId: t.GetAttemptId(), Epoch: t.GetEpoch()}
 }
 
-// add enters an attempt; nil if it is there already, or if the executor is leaving.
+// add enters an attempt; nil if it is there already, or if the executor takes nothing new.
 func (e *Executor) add(task *planv1.Task) (a *attempt, leaving bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, ok := e.attempts[task.GetAttemptId()]; ok || e.stopping {
+	if _, ok := e.attempts[task.GetAttemptId()]; ok || e.stopping || e.draining {
 		return nil, !ok
 	}
 	a = &attempt{ref: refOf(task), task: task, done: make(chan struct{})}
@@ -74,8 +75,11 @@ func (e *Executor) all() []*attempt {
 
 // end records how an attempt ended without a manifest, and sends it; heartbeats and reconnects repeat it until it is acknowledged (T5).
 func (e *Executor) end(a *attempt, st *executorv1.TaskStatus) {
-	st.Attempt = a.ref
 	e.mu.Lock()
+	if st.GetOutput() != nil && a.unwanted.Load() { // freed between its making and here
+		st = &executorv1.TaskStatus{Error: freedError("nobody needs it")}
+	}
+	st.Attempt = a.ref
 	a.status = st
 	e.mu.Unlock()
 	e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: st}})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,7 +15,9 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/signet-io/signet/executor/exchange"
 	"github.com/signet-io/signet/executor/upload"
+	"github.com/signet-io/signet/internal/exchangeclient"
 	"github.com/signet-io/signet/internal/rpc"
 )
 
@@ -26,13 +27,18 @@ type Config struct {
 	Token     string      // join token; empty: none
 	TLS       *tls.Config // nil: plain text, which only loopback addresses may have together with a token
 
+	// Exchange is where this executor serves what its tasks leave for those of later stages; default: a port of its own on loopback.
+	Exchange exchange.Endpoint
+	// Fetch says how such output is fetched. Its TLS defaults to TLS above.
+	Fetch exchangeclient.Config
+
 	Scratch      string // parent of the scratch directories; created. Best on the tables' file system: files are linked into place then
 	MemoryBytes  int64  // DuckDB's share of this process, over all slots; default 60 % of the machine's or container's memory
 	Slots        int    // tasks at a time; default half the processors, at least 2
 	Threads      int    // per task; default so that all slots together have two threads per processor
 	MinFreeBytes int64  // scratch space below which no task starts; default 256 MiB; negative: no check
 
-	Drain   time.Duration // how long running tasks may finish after a stop; default 3 s
+	Drain   time.Duration // how long running tasks may finish, and outputs be fetched, after a stop; default 3 s
 	Version string
 	Store   upload.Store // default upload.Local
 	Logger  *slog.Logger // default slog.Default
@@ -72,6 +78,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxBackoff <= 0 {
 		c.MaxBackoff = 5 * time.Second
 	}
+	if c.Fetch.TLS == nil {
+		c.Fetch.TLS = c.TLS
+	}
 	if c.Store == nil {
 		c.Store = upload.Local{}
 	}
@@ -87,7 +96,7 @@ func (c Config) withDefaults() (Config, error) {
 	if perSlot := c.MemoryBytes / int64(c.Slots); perSlot < minMemory {
 		return c, fmt.Errorf("%d bytes of memory for %d slots: a task needs at least %d; raise the memory or lower the slots", c.MemoryBytes, c.Slots, int64(minMemory))
 	}
-	if c.Token != "" && c.TLS == nil && !isLoopback(c.Scheduler) {
+	if c.Token != "" && c.TLS == nil && !exchangeclient.IsLoopback(c.Scheduler) {
 		return c, fmt.Errorf("the join token must not travel to %s in plain text: use TLS (--tls-ca FILE)", c.Scheduler)
 	}
 	abs, err := filepath.Abs(c.Scratch)
@@ -100,15 +109,6 @@ func (c Config) withDefaults() (Config, error) {
 	// DuckDB compares allowed directories with resolved paths.
 	c.Scratch, err = filepath.EvalSymlinks(abs)
 	return c, err
-}
-
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func backoffConfig(first, last time.Duration) grpcbackoff.Config {

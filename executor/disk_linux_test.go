@@ -13,13 +13,11 @@ import (
 
 // A full disk under the COPY is the machine's trouble, and says where.
 func TestExecutor_DiskFullWhileWriting(t *testing.T) {
-	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skip("cannot mount a small file system here:", err)
-	}
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
-	scratch := filepath.Join(disk, "scratch")
-	g, p := one(t, func(c *executor.Config) { c.Scratch = scratch })
+	var scratch string
+	g, p := one(t, func(c *executor.Config) {
+		onSmallDisk(t)(c)
+		scratch = c.Scratch
+	})
 	task := writeTask(t, 1, "SELECT (hash(i) >> 1)::BIGINT FROM range(5000000) t(i)")
 	g.launch(task)
 	st := next(t, g.statuses, "status")
@@ -28,4 +26,15 @@ func TestExecutor_DiskFullWhileWriting(t *testing.T) {
 	require.Contains(t, st.GetError().GetMessage(), "bytes free")
 	require.NoDirExists(t, dir(task))
 	require.NoError(t, p.stop())
+}
+
+// onSmallDisk gives an executor a scratch directory on a file system of 2 MiB.
+func onSmallDisk(t *testing.T) func(*executor.Config) {
+	t.Helper()
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skip("cannot mount a small file system here:", err)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
+	return func(c *executor.Config) { c.Scratch = filepath.Join(disk, "scratch") }
 }

@@ -11,6 +11,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/executor/upload"
+	"github.com/signet-io/signet/internal/exchangeclient"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/manifest"
 )
@@ -28,6 +29,15 @@ func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err e
 	}
 	if isUser(err) {
 		return duckdb.PlanError(err)
+	}
+	if le := (*exchangeclient.LostError)(nil); errors.As(err, &le) {
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_FETCH, Message: le.Error(), LostAttempt: le.Attempt}
+	}
+	if errors.Is(err, exchangeclient.ErrNoTLS) {
+		return &planv1.Error{
+			Class: planv1.ErrorClass_ERROR_CLASS_RESOURCE, Message: err.Error(),
+			Hint: "start every executor that runs beside others on other machines with --tls-ca FILE or --tls",
+		}
 	}
 	if te := (*transferError)(nil); errors.As(err, &te) {
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: te.Error()}

@@ -15,6 +15,7 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/executor/transform"
+	"github.com/signet-io/signet/internal/exchangeclient"
 )
 
 // Executor is one executor process' work. Make it with New and run it once.
@@ -28,6 +29,8 @@ type Executor struct {
 	scratch *scratch
 	conn    *grpc.ClientConn
 	client  executorv1.ExecutorGatewayClient
+	serving *serving // what this executor's tasks leave for others
+	dialer  *exchangeclient.Dialer
 	slots   chan struct{}
 	analyst chan struct{} // bounds analyses
 
@@ -40,7 +43,9 @@ type Executor struct {
 	epoch    uint64 // the newest served
 	session  *session
 	stopping bool
+	draining bool
 	wake     chan struct{} // closed and replaced when attempts change
+	drain    chan struct{} // closed when the scheduler has asked for a drain
 }
 
 // New prepares an executor: its scratch directory, its DuckDB pool and its connection, which is made when needed.
@@ -55,7 +60,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{
 		cfg: cfg, id: id.String(), slots: make(chan struct{}, cfg.Slots), analyst: make(chan struct{}, maxAnalyses),
-		attempts: map[string]*attempt{}, wake: make(chan struct{}),
+		attempts: map[string]*attempt{}, wake: make(chan struct{}), drain: make(chan struct{}),
 	}
 	e.log = cfg.Logger.With("executor", e.id)
 	if e.scratch, err = newScratch(cfg.Scratch, e.id, e.log); err != nil {
@@ -64,6 +69,10 @@ func New(cfg Config) (*Executor, error) {
 	if e.conn, err = grpc.NewClient(cfg.Scheduler, cfg.dialOptions()...); err != nil {
 		return nil, errors.Join(fmt.Errorf("scheduler address %q: %w", cfg.Scheduler, err), e.scratch.Remove())
 	}
+	if e.serving, err = newServing(cfg.Exchange, e.scratch.Path); err != nil {
+		return nil, errors.Join(err, e.conn.Close(), e.scratch.Remove())
+	}
+	e.dialer = exchangeclient.NewDialer(cfg.Fetch)
 	e.client = executorv1.NewExecutorGatewayClient(e.conn)
 	e.pool = duckdb.NewPool(duckdb.Options{Ready: min(cfg.Slots+1, 4), Setup: transform.Register, MemoryBytes: cfg.MemoryBytes / int64(cfg.Slots), Logger: e.log})
 	e.shared = &shared{e: e}
@@ -75,9 +84,13 @@ func New(cfg Config) (*Executor, error) {
 func (e *Executor) ID() string { return e.id }
 
 // Run serves until ctx ends, then leaves: running tasks get Config.Drain to finish, what they report is delivered if the scheduler is
-// there.
+// there, and their outputs are served for as long. A drain that the scheduler asks for ends it as well, without that limit.
 func (e *Executor) Run(ctx context.Context) error {
-	e.log.Info("executor started", "scheduler", e.cfg.Scheduler, "slots", e.cfg.Slots, "threads", e.cfg.Threads, "memory", e.cfg.MemoryBytes, "scratch", e.scratch.Path)
+	e.log.Info("executor started", "scheduler", e.cfg.Scheduler, "slots", e.cfg.Slots, "threads", e.cfg.Threads, "memory", e.cfg.MemoryBytes, "scratch", e.scratch.Path, "exchange", e.serving.address)
+	if exchangeclient.IsLoopback(e.serving.address) && !exchangeclient.IsLoopback(e.cfg.Scheduler) {
+		e.log.Warn("other machines cannot fetch what tasks leave here: jobs that exchange rows between machines will fail (--exchange-listen)", "exchange", e.serving.address)
+	}
+	e.serving.start()
 	served := make(chan struct{})
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
@@ -85,7 +98,10 @@ func (e *Executor) Run(ctx context.Context) error {
 		defer close(served)
 		e.serve(serveCtx)
 	}()
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-e.drained(ctx):
+	}
 	e.leave()
 	e.goodbye()
 	stopServing()
@@ -94,24 +110,29 @@ func (e *Executor) Run(ctx context.Context) error {
 	e.work.Wait()
 	e.log.Info("executor stopped")
 	e.shared.close()
-	return errors.Join(e.pool.Close(), e.conn.Close(), e.scratch.Remove())
+	e.serving.stop()
+	return errors.Join(e.pool.Close(), e.conn.Close(), e.dialer.Close(), e.scratch.Remove())
 }
 
 // leave ends the work in order: no new tasks, a time to finish, then cancels.
 func (e *Executor) leave() {
 	e.mu.Lock()
 	e.stopping = true
+	reason := e.leaving()
 	e.mu.Unlock()
-	e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Leave{Leave: &executorv1.Leave{Reason: "stopped"}}})
-	if e.waitIdle(e.cfg.Drain) {
+	e.send(leave(reason))
+	if e.waitIdle(e.cfg.Drain, true) {
 		return
+	}
+	if held, _ := e.serving.store.Held(); held > 0 {
+		e.log.Warn("leaving with outputs that somebody may still need", "outputs", held)
 	}
 	for _, a := range e.all() {
 		if !a.reported.Load() {
 			a.cancel(fmt.Errorf("%w: the executor is stopping", errKilled))
 		}
 	}
-	if !e.waitIdle(farewell) {
+	if !e.waitIdle(farewell, false) {
 		e.log.Warn("leaving with attempts that the scheduler has not acknowledged", "attempts", len(e.all()))
 	}
 }
@@ -135,31 +156,34 @@ func (e *Executor) goodbye() {
 // farewell is how long cancelled tasks may take to say so.
 const farewell = time.Second
 
-// waitIdle waits until no attempt runs and none is unacknowledged; without a scheduler nobody waits for acknowledgements. False if that
-// takes longer than d.
-func (e *Executor) waitIdle(d time.Duration) bool {
+// waitIdle waits until no attempt runs, none is unacknowledged and, with outputs, none of those is kept; without a scheduler nobody acknowledges or
+// frees anything. False if that takes longer than d.
+func (e *Executor) waitIdle(d time.Duration, outputs bool) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
-		busy, wake := e.busy()
-		if !busy {
+		busy, connected, wake := e.busy()
+		held, freed := e.serving.store.Held()
+		if !busy && (!outputs || held == 0 || !connected) {
 			return true
 		}
 		select {
 		case <-wake:
+		case <-freed:
 		case <-timer.C:
 			return false
 		}
 	}
 }
 
-func (e *Executor) busy() (busy bool, wake <-chan struct{}) {
+func (e *Executor) busy() (busy, connected bool, wake <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	connected = e.session != nil
 	for _, a := range e.attempts {
-		if a.running.Load() || e.session != nil {
-			return true, e.wake
+		if a.running.Load() || connected {
+			return true, connected, e.wake
 		}
 	}
-	return false, e.wake
+	return false, connected, e.wake
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,7 +51,7 @@ type gateway struct {
 	beats     chan *executorv1.Heartbeat
 	manifests chan *manifest.Reader
 	outputs   chan output
-	left      chan struct{}
+	left      chan string
 	tokens    chan string
 
 	mu   sync.Mutex
@@ -65,7 +67,7 @@ func newGateway(t testing.TB, epoch uint64) *gateway {
 	g := &gateway{
 		t: t, epoch: epoch, registers: make(chan *executorv1.Register, 100), statuses: make(chan *executorv1.TaskStatus, 1000),
 		analyzed: make(chan *executorv1.AnalyzeResult, 100), beats: make(chan *executorv1.Heartbeat, 10000), manifests: make(chan *manifest.Reader, 1000),
-		outputs: make(chan output, 100), left: make(chan struct{}, 10), tokens: make(chan string, 1000),
+		outputs: make(chan output, 100), left: make(chan string, 10), tokens: make(chan string, 1000),
 	}
 	return g
 }
@@ -121,7 +123,7 @@ func (g *gateway) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest,
 		return err
 	}
 	answer := &executorv1.Registered{Epoch: g.epoch, HeartbeatMillis: 20}
-	for _, a := range m.GetRegister().GetAttempts() {
+	for _, a := range slices.Concat(m.GetRegister().GetAttempts(), m.GetRegister().GetOutputs()) {
 		if g.adopt == nil || g.adopt(a) {
 			answer.Adopted = append(answer.Adopted, a)
 		}
@@ -156,7 +158,7 @@ func (g *gateway) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest,
 		case *executorv1.SessionRequest_Analyzed:
 			g.analyzed <- m.Analyzed
 		case *executorv1.SessionRequest_Leave:
-			g.left <- struct{}{}
+			g.left <- m.Leave.GetReason()
 		case *executorv1.SessionRequest_Status:
 			select {
 			case g.statuses <- m.Status:
@@ -240,7 +242,9 @@ func next[T any](t testing.TB, ch <-chan T, what string) T {
 type process struct {
 	*executor.Executor
 	board *switchboard
-	stop  func() error // ends it and answers what Run did
+	stop  func() error  // ends it and answers what Run did
+	ended chan struct{} // closed when Run has returned
+	dir   string        // its scratch
 }
 
 func start(t testing.TB, board *switchboard, change func(*executor.Config)) *process {
@@ -256,8 +260,8 @@ func start(t testing.TB, board *switchboard, change func(*executor.Config)) *pro
 	e, err := executor.New(cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- e.Run(ctx) }()
+	done, ended := make(chan error, 1), make(chan struct{})
+	go func() { done <- e.Run(ctx); close(ended) }()
 	var once sync.Once
 	var result error
 	stop := func() error {
@@ -277,7 +281,7 @@ func start(t testing.TB, board *switchboard, change func(*executor.Config)) *pro
 		require.NoError(t, err)
 		require.Empty(t, left, "scratch is gone with the executor")
 	})
-	return &process{Executor: e, board: board, stop: stop}
+	return &process{Executor: e, board: board, stop: stop, ended: ended, dir: filepath.Join(cfg.Scratch, "signet-"+e.ID())}
 }
 
 // writeTask writes one BIGINT column.

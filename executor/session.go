@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -134,8 +133,14 @@ func (e *Executor) register(stream grpc.BidiStreamingClient[executorv1.SessionRe
 		ExecutorId: e.id, Host: host, Slots: int32(e.cfg.Slots), MemoryBytes: e.cfg.MemoryBytes, Version: e.cfg.Version, //nolint:gosec // slots are few
 		KnownEpoch: e.epoch, Pid: int32(os.Getpid()), //nolint:gosec // a pid fits
 	}
+	reg.ExchangeAddress = e.serving.address
 	for _, a := range e.attempts {
 		reg.Attempts = append(reg.Attempts, a.ref)
+	}
+	for _, ref := range e.serving.store.Outputs() {
+		if e.attempts[ref.GetAttemptId()] == nil { // otherwise its end is not acknowledged yet
+			reg.Outputs = append(reg.Outputs, ref)
+		}
 	}
 	e.mu.Unlock()
 	timer := time.AfterFunc(registerTimeout, cancel)
@@ -154,7 +159,7 @@ func (e *Executor) register(stream grpc.BidiStreamingClient[executorv1.SessionRe
 	return answer, fault.Hit("executor.session.registered")
 }
 
-// begin takes over what the scheduler says: which attempts go on, and which are dropped (S71).
+// begin takes over what the scheduler says: which attempts go on and which outputs are kept, and which are dropped (S71).
 func (e *Executor) begin(answer *executorv1.Registered, s *session) error {
 	adopted := map[string]bool{}
 	for _, ref := range answer.GetAdopted() {
@@ -173,7 +178,7 @@ func (e *Executor) begin(answer *executorv1.Registered, s *session) error {
 			dropped = append(dropped, a)
 		}
 	}
-	stopping := e.stopping
+	leaving := e.leaving()
 	e.mu.Unlock()
 	e.log.Info("registered", "epoch", answer.GetEpoch(), "adopted", len(adopted), "dropped", len(dropped))
 	for _, a := range dropped {
@@ -182,8 +187,9 @@ func (e *Executor) begin(answer *executorv1.Registered, s *session) error {
 			a.cancel(fmt.Errorf("%w: the scheduler does not know the attempt", errKilled))
 		}
 	}
-	if stopping {
-		s.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Leave{Leave: &executorv1.Leave{Reason: "stopped"}}})
+	e.freeIf("the scheduler does not know them", func(ref *executorv1.AttemptRef) bool { return !adopted[ref.GetAttemptId()] })
+	if leaving != "" {
+		s.send(leave(leaving))
 	}
 	return nil
 }
@@ -263,6 +269,10 @@ func (e *Executor) receive(stream grpc.BidiStreamingClient[executorv1.SessionReq
 			e.acknowledged(m.Ack.GetAttempt())
 		case *executorv1.SessionResponse_Sweep:
 			e.sweep(m.Sweep)
+		case *executorv1.SessionResponse_Free:
+			e.free(m.Free)
+		case *executorv1.SessionResponse_Drain:
+			e.startDrain(m.Drain.GetReason())
 		default:
 			e.log.Warn("the scheduler sent something this executor does not know; it may be newer", "message", fmt.Sprintf("%T", m))
 		}
@@ -283,27 +293,5 @@ func (e *Executor) acknowledged(ref *executorv1.AttemptRef) {
 	e.mu.Unlock()
 	if known {
 		e.forget(ref.GetAttemptId())
-	}
-}
-
-// backoff doubles a pause up to a limit, with jitter so that executors do not come back in step.
-type backoff struct{ min, max, last time.Duration }
-
-func (b *backoff) reset() { b.last = 0 }
-
-func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, b.min), b.max)
-	return b.last/2 + rand.N(b.last/2+1) //nolint:gosec // spreading, not secrecy
-}
-
-// sleep waits; false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

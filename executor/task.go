@@ -12,6 +12,7 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/exchange"
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/executor/write"
 	"github.com/signet-io/signet/internal/fault"
@@ -22,7 +23,7 @@ func (e *Executor) launch(task *planv1.Task, epoch uint64) {
 	a, leaving := e.add(task)
 	if leaving {
 		e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: &executorv1.TaskStatus{
-			Attempt: refOf(task), Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_KILLED, Message: "the executor is stopping"},
+			Attempt: refOf(task), Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_KILLED, Message: "the executor takes no new tasks: it is leaving"},
 		}}})
 	}
 	if a == nil {
@@ -48,6 +49,9 @@ func checkTask(task *planv1.Task, epoch uint64) error {
 	if w := task.GetWrite(); w != nil {
 		return checkPrefix(w.GetPrefix(), refOf(task))
 	}
+	if x := task.GetExchange(); x != nil {
+		return exchange.Check(x)
+	}
 	if task.GetResult() == nil {
 		return fmt.Errorf("attempt %s has work of a kind that this executor does not know", task.GetAttemptId())
 	}
@@ -64,17 +68,18 @@ func (e *Executor) runAttempt(a *attempt) {
 	}
 	release := func() { <-e.slots }
 	a.running.Store(true)
-	start := time.Now()
-	files, perr := e.guarded(a, release)
+	start, end := time.Now(), traced(a.task, e.id)
+	done, perr := e.guarded(a, release)
+	end(perr)
 	e.notRunning(a)
 	switch {
 	case perr != nil:
 		e.fail(a, perr)
 	case a.task.GetWrite() != nil:
-		e.log.Debug("attempt has written", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "files", len(files), "took", time.Since(start))
-		e.report(a, files)
+		e.log.Debug("attempt has written", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "files", len(done.files), "took", time.Since(start))
+		e.report(a, done.files)
 	default:
-		e.end(a, &executorv1.TaskStatus{Rows: a.rows.Load(), Bytes: a.bytes.Load()})
+		e.end(a, &executorv1.TaskStatus{Rows: a.rows.Load(), Bytes: a.bytes.Load(), Output: done.output})
 	}
 }
 
@@ -96,8 +101,14 @@ func (e *Executor) fail(a *attempt, perr *planv1.Error) {
 	e.end(a, &executorv1.TaskStatus{Error: perr, Rows: a.rows.Load(), Bytes: a.bytes.Load()})
 }
 
+// outcome is what a task that succeeded leaves: data files, or an output for others, or neither.
+type outcome struct {
+	files  []*planv1.DataFile
+	output *planv1.ExchangeOutput
+}
+
 // guarded turns a panic of the work into an error of the task.
-func (e *Executor) guarded(a *attempt, release func()) (files []*planv1.DataFile, perr *planv1.Error) {
+func (e *Executor) guarded(a *attempt, release func()) (done outcome, perr *planv1.Error) {
 	defer func() {
 		if r := recover(); r != nil {
 			e.log.Error("panic in a task", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "panic", r, "stack", string(debug.Stack()))
@@ -108,7 +119,7 @@ func (e *Executor) guarded(a *attempt, release func()) (files []*planv1.DataFile
 }
 
 // workOn runs the task in a DuckDB and a scratch directory of its own; a task that reads nothing in a shared one.
-func (e *Executor) workOn(a *attempt, release func()) ([]*planv1.DataFile, *planv1.Error) {
+func (e *Executor) workOn(a *attempt, release func()) (outcome, *planv1.Error) {
 	if e.shared.fits(a.task) {
 		defer release()
 		return e.workShared(a)
@@ -116,17 +127,17 @@ func (e *Executor) workOn(a *attempt, release func()) ([]*planv1.DataFile, *plan
 	return e.workAlone(a, release)
 }
 
-func (e *Executor) workShared(a *attempt) (files []*planv1.DataFile, perr *planv1.Error) {
+func (e *Executor) workShared(a *attempt) (done outcome, perr *planv1.Error) {
 	err := fault.Hit("executor.task.start")
 	if err == nil {
 		err = e.checkSpace()
 	}
 	if err != nil {
-		return nil, planError(a.ctx, nil, e.scratch.Path, err)
+		return outcome{}, planError(a.ctx, nil, e.scratch.Path, err)
 	}
 	inst, err := e.shared.take(a.ctx, a.task)
 	if err != nil {
-		return nil, planError(a.ctx, nil, e.scratch.Path, err)
+		return outcome{}, planError(a.ctx, nil, e.scratch.Path, err)
 	}
 	dir := filepath.Join(inst.dir, a.ref.GetAttemptId())
 	healthy := false
@@ -138,17 +149,17 @@ func (e *Executor) workShared(a *attempt) (files []*planv1.DataFile, perr *planv
 		e.shared.giveBack(inst, healthy && err == nil)
 	}()
 	if err = os.Mkdir(dir, 0o700); err == nil {
-		files, err = e.execute(a, inst.Instance, dir)
+		done, err = e.execute(a, inst.Instance, dir)
 	}
 	if err != nil {
-		return nil, planError(a.ctx, inst.Instance, dir, err)
+		return outcome{}, planError(a.ctx, inst.Instance, dir, err)
 	}
 	healthy = true
-	return files, nil
+	return done, nil
 }
 
 // workAlone runs the task in an instance that nobody else uses. It and its directory are gone when it is answered, DuckDB soon after.
-func (e *Executor) workAlone(a *attempt, release func()) (files []*planv1.DataFile, perr *planv1.Error) {
+func (e *Executor) workAlone(a *attempt, release func()) (done outcome, perr *planv1.Error) {
 	var inst *duckdb.Instance
 	defer func() {
 		if inst == nil {
@@ -173,17 +184,23 @@ func (e *Executor) workAlone(a *attempt, release func()) (files []*planv1.DataFi
 	if err == nil {
 		err = e.prepare(dir)
 	}
+	if err == nil && exchange.HasParts(a.task.GetSources()) { // before DuckDB takes its memory
+		err = exchange.FetchParts(a.ctx, e.dialer, a.task.GetSources(), partsDir(dir), e.cfg.MinFreeBytes)
+	}
 	if err == nil {
 		inst, err = e.pool.Open(a.ctx, e.access(a.task, dir))
 	}
 	if err == nil {
-		files, err = e.execute(a, inst, dir)
+		done, err = e.execute(a, inst, dir)
 	}
 	if err != nil {
-		return nil, planError(a.ctx, inst, dir, err)
+		return outcome{}, planError(a.ctx, inst, dir, err)
 	}
-	return files, nil
+	return done, nil
 }
+
+// partsDir is where an attempt's fetched inputs lie.
+func partsDir(dir string) string { return filepath.Join(dir, "parts") }
 
 func (e *Executor) checkSpace() error {
 	if e.cfg.MinFreeBytes > 0 {
@@ -205,30 +222,39 @@ func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
 		ReadFiles: duckdb.FilesOf(task.GetSources()), TempDir: filepath.Join(dir, "spill"),
 		MemoryBytes: e.cfg.MemoryBytes / int64(e.cfg.Slots), Threads: e.cfg.Threads,
 	}
-	if task.GetWrite() != nil {
+	if parts := duckdb.PartFiles(partsDir(dir), task.GetSources()); len(parts) > 0 {
+		acc.PartsDir, acc.ReadFiles = partsDir(dir), append(acc.ReadFiles, parts...)
+	}
+	switch x := task.GetExchange(); {
+	case task.GetWrite() != nil:
 		acc.WriteDirs, acc.KeepOrder = []string{dir}, write.KeepOrder(task)
-	} else {
+	case x != nil:
+		acc.WriteDirs, acc.KeepOrder, acc.OpenFiles = []string{dir}, exchange.KeepOrder(x), exchange.OpenFiles(x, e.cfg.Slots)
+	default:
 		acc.KeepOrder = true
 	}
 	return acc
 }
 
-func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) ([]*planv1.DataFile, error) {
+func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done outcome, err error) {
 	stop := interrupt(a.ctx, inst)
 	defer stop()
 	if err := inst.BindSources(a.ctx, a.task.GetSources()); err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	if a.task.GetWrite() == nil {
-		return nil, e.pushOutput(a, inst)
+	written := func(rows, bytes int64) {
+		a.rows.Store(rows)
+		a.bytes.Store(bytes)
 	}
-	return write.Run(a.ctx, inst, a.task, write.Options{
-		Scratch: dir, Store: e.cfg.Store,
-		Written: func(rows, bytes int64) {
-			a.rows.Store(rows)
-			a.bytes.Store(bytes)
-		},
-	})
+	switch {
+	case a.task.GetWrite() != nil:
+		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
+	case a.task.GetExchange() != nil:
+		done.output, err = e.runExchange(a, inst, exchange.Options{Scratch: dir, Written: written})
+	default:
+		err = e.pushOutput(a, inst)
+	}
+	return done, err
 }
 
 // interruptEvery is how often an interrupt is repeated until the task has stopped: DuckDB forgets one that comes between two of its steps.

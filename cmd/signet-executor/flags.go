@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/signet-io/signet/executor"
+	"github.com/signet-io/signet/executor/exchange"
 )
 
 // TokenEnv names the variable with the join token.
@@ -36,7 +37,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	fs := flag.NewFlagSet("signet-executor", flag.ContinueOnError)
 	fs.SetOutput(out)
 	o := &options{}
-	var tokenFile, caFile, serverName, memory, minFree string
+	var tokenFile, caFile, serverName, memory, minFree, cert, key string
 	var useTLS bool
 	c := &o.config
 	fs.StringVar(&c.Scheduler, "scheduler", "", "address of the scheduler, `host:port` (required)")
@@ -45,11 +46,15 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	fs.StringVar(&caFile, "tls-ca", "", "use TLS, and trust the certificates in this PEM `file`")
 	fs.BoolVar(&useTLS, "tls", false, "use TLS, and trust the system's certificates")
 	fs.StringVar(&serverName, "tls-server-name", "", "`name` to expect in the scheduler's certificate, if not the address")
+	fs.StringVar(&c.Exchange.Listen, "exchange-listen", exchange.DefaultListen, "`address` at which other executors fetch what tasks leave for them; one that other machines reach needs a certificate")
+	fs.StringVar(&c.Exchange.Advertise, "exchange-address", "", "`address` by which they reach it, host or host:port (default the one listened on)")
+	fs.StringVar(&cert, "exchange-tls-cert", "", "PEM `file` with the certificate for that address; others verify it with their --tls-ca")
+	fs.StringVar(&key, "exchange-tls-key", "", "PEM `file` with its private key")
 	fs.StringVar(&memory, "memory", "", "memory for queries, over all slots, such as 4GiB (default 60 % of the machine's or container's)")
 	fs.IntVar(&c.Slots, "slots", 0, "`number` of tasks at a time (default half the processors, at least 2)")
 	fs.IntVar(&c.Threads, "threads", 0, "`number` of threads per task (default two per processor over all slots)")
 	fs.StringVar(&minFree, "min-free", "256MiB", "scratch `space` below which no task starts; 0 for no check")
-	fs.DurationVar(&c.Drain, "drain", 3*time.Second, "how long running tasks may finish after SIGTERM")
+	fs.DurationVar(&c.Drain, "drain", 3*time.Second, "how long running tasks may finish, and their output be fetched, after SIGTERM")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
 	fs.BoolVar(&o.ignoreInterrupt, "ignore-interrupt", false, "ignore Ctrl-C: a parent process handles it")
 	fs.IntVar(&o.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
@@ -70,6 +75,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 		o.readSizes(memory, minFree),
 		o.readToken(tokenFile, env),
 		o.readTLS(useTLS, caFile, serverName),
+		o.readExchangeTLS(cert, key),
 	)
 }
 
@@ -136,6 +142,21 @@ func (o *options) readTLS(use bool, caFile, serverName string) error {
 		}
 	}
 	o.config.TLS = cfg
+	return nil
+}
+
+func (o *options) readExchangeTLS(cert, key string) error {
+	switch {
+	case cert == "" && key == "":
+		return nil
+	case cert == "" || key == "":
+		return errors.New("--exchange-tls-cert and --exchange-tls-key go together")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return fmt.Errorf("--exchange-tls-cert, --exchange-tls-key: %w", err)
+	}
+	o.config.Exchange.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
 	return nil
 }
 

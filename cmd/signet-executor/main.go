@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/signet-io/signet/executor"
+	"github.com/signet-io/signet/internal/tracing/export"
 )
 
 // version is set at link time.
@@ -41,6 +42,15 @@ func run(args []string, env func(string) (string, bool), stdout, stderr io.Write
 	_ = os.Unsetenv(TokenEnv) // nothing this process starts needs it
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: opts.logLevel}))
 	opts.config.Logger, opts.config.Version = log, version
+	stopTraces, err := export.Setup(context.Background(), "signet-executor", version)
+	if err != nil {
+		log.Warn("no traces", "error", err)
+	}
+	defer func() {
+		if err := stopTraces(context.Background()); err != nil {
+			log.Warn("traces", "error", err)
+		}
+	}()
 	limitGo()
 	e, err := executor.New(opts.config)
 	if err != nil {

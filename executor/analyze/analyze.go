@@ -49,9 +49,11 @@ type analysis struct {
 	out  *executorv1.AnalyzeResult
 
 	rewriter *rewriter
-	literals []bool // by output column: string_literal
-	nulls    []bool // by output column: nothing but NULL
-	values   int    // rows, if the statement is a VALUES list and nothing else
+	node     queryNode // the rewritten statement
+	reads    bool      // its plan reads rows
+	literals []bool    // by output column: string_literal
+	nulls    []bool    // by output column: nothing but NULL
+	values   int       // rows, if the statement is a VALUES list and nothing else
 }
 
 func (a *analysis) run() error {
@@ -76,6 +78,7 @@ func (a *analysis) run() error {
 	if a.out.Sql, err = a.rewritten(node); err != nil {
 		return err
 	}
+	a.node = node
 	return a.bind()
 }
 
@@ -134,7 +137,9 @@ func (a *analysis) bind() error {
 	if err != nil {
 		return err
 	}
+	bound := make([]*planv1.Column, len(cols)) // as DuckDB has them, whatever is said of literals
 	for i, c := range cols {
+		bound[i] = &planv1.Column{Name: c.GetName(), Type: c.GetType(), EngineType: c.GetEngineType()}
 		if i < len(a.literals) && a.literals[i] {
 			c.StringLiteral = true
 		}
@@ -144,5 +149,8 @@ func (a *analysis) bind() error {
 		}
 	}
 	a.out.Columns = cols
-	return a.explain()
+	if err := a.explain(); err != nil {
+		return err
+	}
+	return a.stage(bound)
 }

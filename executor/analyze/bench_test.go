@@ -49,3 +49,21 @@ func BenchmarkParquet(b *testing.B) {
 		require.Nil(b, Analyze(context.Background(), pool, second).Error)
 	}
 }
+
+// BenchmarkGroup is the analysis of a query that is divided, second round.
+func BenchmarkGroup(b *testing.B) {
+	dir := b.TempDir()
+	write(b, dir, "COPY (SELECT i, i % 7 AS g, 'x' || i AS s FROM range(300000) t(i)) TO '$DIR/f.parquet'")
+	pool := duckdb.NewPool(duckdb.Options{Ready: 4})
+	defer pool.Close()
+	req := &executorv1.Analyze{Sql: "SELECT g, count(*), sum(i) FROM f GROUP BY g ORDER BY 1", NowMicros: nowMicros}
+	src := resolve(b, Analyze(context.Background(), pool, req).Unresolved[0], dir+"/f.parquet")
+	req.Sources = []*planv1.Source{src}
+	for b.Loop() {
+		b.StopTimer()
+		waitReady(b, pool)
+		b.StartTimer()
+		out := Analyze(context.Background(), pool, req)
+		require.Empty(b, out.Staged.NotStaged)
+	}
+}

@@ -183,6 +183,7 @@ func TestAnalyze_LargeText(t *testing.T) { // X18: a 6 MiB statement
 	out := ok(t, "VALUES (0, 'x')"+strings.Repeat(row, 6<<20/len(row)))
 	require.True(t, out.Columns[1].StringLiteral)
 	require.Contains(t, out.PlanText, "rows: 28")
+	require.Nil(t, out.Staged, "the text is not repeated")
 	out = ok(t, "SELECT '"+strings.Repeat("x", 6<<20)+"' AS s FROM (SELECT now())")
 	require.Len(t, out.Columns, 1)
 }

@@ -17,11 +17,14 @@ import (
 type Access struct {
 	ReadFiles   []string // absolute paths of the input files
 	WriteDirs   []string // absolute paths of directories that COPY may write below
+	PartsDir    string   // where the parts of exchange sources lie, by PartName; they are among ReadFiles
 	TempDir     string   // where DuckDB spills; empty: it may not spill
 	MemoryBytes int64    // memory_limit; 0: as in the pool's Options
 	Threads     int      // 0: 1
 	// KeepOrder keeps the order of the input in the output of queries without ORDER BY. It costs memory on large writes.
 	KeepOrder bool
+	// OpenFiles is how many files a partitioned COPY may have open: with fewer than partitions some come in several files. 0: DuckDB's own limit.
+	OpenFiles int
 	// BindOnly switches off the optimizer, which nothing needs that only binds. It also computes constant expressions, so that preparing a
 	// query would run parts of it; DuckDB still computes some in planning.
 	BindOnly bool
@@ -92,6 +95,10 @@ func (i *Instance) exec(ctx context.Context, stmts ...string) error {
 // memoryLimit spells a limit; DuckDB takes no plain number.
 func memoryLimit(bytes int64) string { return fmt.Sprintf("SET memory_limit='%dB'", bytes) }
 
+// flushRows is how many rows a thread collects in a partitioned COPY with many files before it writes: DuckDB's own half a million took more than
+// a gigabyte over 2,000 partitions.
+const flushRows = 65536
+
 // lock closes the doors in the one order that works: an allow-list cannot be set after external access is off, and nothing at all after the
 // configuration is locked.
 func (i *Instance) lock(ctx context.Context, a Access) error {
@@ -112,6 +119,9 @@ func (i *Instance) lock(ctx context.Context, a Access) error {
 	}
 	if a.MemoryBytes > 0 && a.MemoryBytes != i.opts.MemoryBytes {
 		stmts = append(stmts, memoryLimit(a.MemoryBytes))
+	}
+	if a.OpenFiles > 0 {
+		stmts = append(stmts, fmt.Sprintf("SET partitioned_write_max_open_files=%d", a.OpenFiles), fmt.Sprintf("SET partitioned_write_flush_threshold=%d", flushRows))
 	}
 	if a.BindOnly {
 		stmts = append(stmts, "PRAGMA disable_optimizer")

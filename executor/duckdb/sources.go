@@ -46,6 +46,8 @@ func (b *boundSource) display() string {
 		return b.src.GetTable().GetTable()
 	case b.src.GetAlias() != "":
 		return b.src.GetAlias()
+	case b.src.GetExchange() != nil:
+		return fmt.Sprintf("output of stage %d", b.src.GetExchange().GetStage())
 	case len(b.files()) > 0:
 		return displayName(b.files()[0])
 	default:
@@ -107,8 +109,10 @@ func (i *Instance) sourceQuery(ctx context.Context, src *planv1.Source) (string,
 		return i.tableQuery(ctx, src.GetTable())
 	case src.GetFile() != nil:
 		return i.fileQuery(ctx, src.GetFile())
+	case src.GetExchange() != nil:
+		return i.exchangeQuery(ctx, src.GetExchange())
 	default:
-		return "", fmt.Errorf("source %s: neither files nor a table", src.GetView())
+		return "", fmt.Errorf("source %s: neither files, a table nor an exchange", src.GetView())
 	}
 }
 

@@ -2830,7 +2830,8 @@ type Task struct {
 	//	*Task_Write
 	//	*Task_Result
 	//	*Task_Exchange
-	Work          isTask_Work `protobuf_oneof:"work"`
+	Work          isTask_Work       `protobuf_oneof:"work"`
+	Trace         map[string]string `protobuf:"bytes,11,rep,name=trace,proto3" json:"trace,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // W3C trace context of the attempt: traceparent, tracestate. Empty: not traced
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2944,6 +2945,13 @@ func (x *Task) GetExchange() *ExchangeTask {
 		if x, ok := x.Work.(*Task_Exchange); ok {
 			return x.Exchange
 		}
+	}
+	return nil
+}
+
+func (x *Task) GetTrace() map[string]string {
+	if x != nil {
+		return x.Trace
 	}
 	return nil
 }
@@ -3258,7 +3266,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06sha256\x18\x04 \x01(\fR\x06sha256\")\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
-	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\"\xed\x02\n" +
+	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\"\xde\x03\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -3271,7 +3279,12 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x05write\x18\b \x01(\v2\x19.signet.plan.v1.WriteTaskH\x00R\x05write\x124\n" +
 	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06result\x12:\n" +
 	"\bexchange\x18\n" +
-	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchangeB\x06\n" +
+	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x125\n" +
+	"\x05trace\x18\v \x03(\v2\x1f.signet.plan.v1.Task.TraceEntryR\x05trace\x1a8\n" +
+	"\n" +
+	"TraceEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
 	"\x04work\"\x8a\x01\n" +
 	"\x05Error\x120\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x1a.signet.plan.v1.ErrorClassR\x05class\x12\x18\n" +
@@ -3350,7 +3363,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -3392,6 +3405,7 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(*Error)(nil),             // 37: signet.plan.v1.Error
 	nil,                       // 38: signet.plan.v1.FileRules.MetricsEntry
 	nil,                       // 39: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 40: signet.plan.v1.Task.TraceEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
@@ -3439,13 +3453,14 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	31, // 42: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
 	35, // 43: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
 	32, // 44: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	5,  // 45: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	13, // 46: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	40, // 45: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	5,  // 46: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	13, // 47: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -3484,7 +3499,7 @@ func file_plan_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -207,7 +207,10 @@ func rawOf(v Value) Raw {
 }
 
 // Unname answers a constant node without its alias.
-func Unname(v Value) Value {
+func Unname(v Value) Value { return Named(v, "") }
+
+// Named answers a constant node with an alias; other nodes as they are.
+func Named(v Value, alias string) Value {
 	r, ok := v.(Raw)
 	if !ok || !bytes.HasPrefix(r, constantPrefix) {
 		return v
@@ -216,6 +219,21 @@ func Unname(v Value) Value {
 	if err != nil {
 		return v
 	}
-	node.(*Object).Set("alias", String(""))
-	return node
+	o, _ := node.(*Object)
+	o.Set("alias", String(alias))
+	return Raw(Bytes(o))
+}
+
+// Node opens a constant node; nil for everything else.
+func Node(v Value) *Object {
+	r, ok := v.(Raw)
+	if !ok || !bytes.HasPrefix(r, constantPrefix) {
+		return nil
+	}
+	node, err := (&parser{data: r}).object(0)
+	if err != nil {
+		return nil
+	}
+	o, _ := node.(*Object)
+	return o
 }
