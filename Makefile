@@ -9,6 +9,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 CACHE := $(CURDIR)/.cache
 TOOLS := $(CACHE)/bin
 TEST_FLAGS ?=
+SEEDS ?= 10000
+FIRST ?= 1
 LDFLAGS := -X github.com/signet-io/signet/internal/cli.Version=$(VERSION) -X main.version=$(VERSION)
 
 GOLANGCI_VERSION := v2.15.0
@@ -48,6 +50,14 @@ test: ## Run every test that needs only Go and a C compiler
 	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) $(CGO_PACKAGES)
 	CGO_ENABLED=1 go test -race -timeout 20m $(TEST_FLAGS) $(RACE_PACKAGES)
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+
+.PHONY: sim
+sim: ## Play SEEDS schedules of the job engine in which everything goes wrong, from FIRST on (docs/simulation.md)
+	CGO_ENABLED=0 go test -count=1 -timeout 0 -v -run NoSchedule ./scheduler/sim -seeds $(SEEDS) -first $(FIRST)
+
+.PHONY: mutants
+mutants: ## Show that broken variants of the graph and the coordinator are caught by the simulation
+	CGO_ENABLED=0 go test -count=1 -v -tags mutant -run 'Mutants|Shrink' ./scheduler/sim
 
 .PHONY: test-e2e
 test-e2e: ## Run only the tests that start real processes

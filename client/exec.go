@@ -66,7 +66,9 @@ type Result struct {
 }
 
 // Exec submits one statement and waits for its end. When ctx ends first the job goes on, and the error is a *PendingError with its id.
-func (c *Client) Exec(ctx context.Context, sql string, opts ...StatementOption) (*Result, error) {
+func (c *Client) Exec(ctx context.Context, sql string, opts ...StatementOption) (_ *Result, err error) {
+	ctx, end := startSpan(ctx)
+	defer func() { end(err) }()
 	st := &statement{req: &schedulerv1.SubmitRequest{Sql: sql}}
 	for _, o := range opts {
 		o(st)
@@ -78,6 +80,7 @@ func (c *Client) Exec(ctx context.Context, sql string, opts ...StatementOption) 
 	if err != nil {
 		return nil, err
 	}
+	spanJob(ctx, sub.GetJobId())
 	if st.onSubmit != nil {
 		st.onSubmit(sub.GetJobId(), sub.GetExisting())
 	}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/signet-io/signet/internal/rpc"
+	"github.com/signet-io/signet/internal/tracing"
 )
 
 // Option configures Dial.
@@ -65,7 +66,7 @@ func newSettings(opts []Option) settings {
 
 // dialOptions checks that the settings fit the address and turns them into gRPC's.
 func (s *settings) dialOptions(addr string) ([]grpc.DialOption, error) {
-	out := append(rpc.DialOptions(), grpc.WithStatsHandler(sentHandler{}))
+	out := append(append(rpc.DialOptions(), tracing.DialOptions()...), grpc.WithStatsHandler(sentHandler{}))
 	switch {
 	case s.useTLS:
 		cfg := &tls.Config{ServerName: s.serverName, MinVersion: tls.VersionTLS12}

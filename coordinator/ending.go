@@ -14,7 +14,7 @@ func (s *step) abort(f Failure) {
 // finish asks for what a final state asks for.
 func (s *step) finish() {
 	s.act(ActFinish)
-	if r := s.m.r.Result; r == nil || r.Unreferenced {
+	if r := s.m.r.Result; r == nil || r.Unreferenced || mutated("commit-swept") {
 		s.act(ActSweepAll)
 	} else {
 		s.act(ActSweepLosers)

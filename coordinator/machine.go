@@ -33,7 +33,7 @@ func (m *Machine) Step(ev Event) (Effects, error) {
 	if ev == nil {
 		return Effects{State: m.r.State}, fmt.Errorf("job %s: %w: nil", m.r.JobID, ErrInvalid)
 	}
-	c := &transitions[m.r.State][ev.kind()]
+	c := rule(m.r.State, ev.kind())
 	if c.deny != nil {
 		return Effects{State: m.r.State}, fmt.Errorf("job %s: %s while %s: %w", m.r.JobID, ev.kind(), m.r.State, c.deny(m))
 	}

@@ -36,7 +36,7 @@ func accept(s *step, e Accept) error {
 	m.missing--
 	s.entry, s.changed = entry, true
 	s.acknowledge(e)
-	if m.missing == 0 {
+	if m.missing == 0 || m.missing == 1 && mutated("ready-early") {
 		s.to(Ready)
 	}
 	return nil
@@ -71,7 +71,7 @@ func (s *step) repeated(e Accept) (bool, error) {
 	}
 	w := m.accepted[e.Task]
 	switch {
-	case w == nil:
+	case w == nil || w.Attempt != e.Attempt && mutated("second-manifest"):
 		return false, nil
 	case w.Attempt != e.Attempt:
 		return false, &LostError{Task: e.Task, Attempt: e.Attempt, Winner: w.Attempt}

@@ -99,6 +99,11 @@ func taskFailure(e *planv1.Error) *jobFailure {
 
 func (s *Server) resolveSource(ctx context.Context, j *job, u *executorv1.UnresolvedSource) (*planv1.Source, error) {
 	src := &planv1.Source{View: u.View, Alias: u.Alias}
+	if len(u.Table) == 1 {
+		if rec := s.caches.find(j.owner, u.Table[0]); rec != nil {
+			return src, rec.bind(src)
+		}
+	}
 	if len(u.Table) > 0 {
 		scan, err := s.planScan(ctx, j, u.Table)
 		if err != nil {
@@ -114,7 +119,7 @@ func (s *Server) resolveSource(ctx context.Context, j *job, u *executorv1.Unreso
 			return nil, fail(codeUser, "write read_parquet('…'), read_csv('…') or read_json('…')", "%q: its name does not say what kind of file it is", u.Path)
 		}
 	}
-	files, err := s.sources.Resolve(ctx, j.rec.BaseDir, paths)
+	files, err := s.resolveFiles(ctx, j, paths)
 	if err != nil {
 		return nil, sourceFailure(err)
 	}

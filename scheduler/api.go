@@ -24,7 +24,9 @@ type clientAPI struct {
 
 // Submit implements scheduler.v1.
 func (a *clientAPI) Submit(ctx context.Context, r *schedulerv1.SubmitRequest) (*schedulerv1.SubmitResponse, error) {
-	j, existing, err := a.s.submit(principal(ctx), r)
+	ctx, span := a.s.arriving(ctx)
+	j, existing, err := a.s.submit(principal(ctx), r, span.mark)
+	span.submitted(j, existing, err)
 	if err != nil {
 		return nil, grpcError(err)
 	}
@@ -120,6 +122,16 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	if out == nil {
 		return status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
 	}
+	if out.pipelined { // as they come
+		err := out.follow(j.done, func(b []byte) error { return st.Send(&schedulerv1.FetchResultResponse{Data: slices.Clone(b)}) })
+		switch {
+		case errors.Is(err, errSpoiled):
+			return status.Errorf(codes.Aborted, "job %s: %v; what was read so far is not its result", j.id, err)
+		case errors.Is(err, errOutputGone):
+			return status.Errorf(codes.FailedPrecondition, "job %s ended without a result, or its rows were fetched too long ago", j.id)
+		}
+		return err
+	}
 	buf := make([]byte, rpc.Chunk)
 	return out.read(func(f *os.File, size int64) error {
 		for off := int64(0); off < size; {
@@ -162,6 +174,9 @@ func grpcError(err error) error {
 		}
 		if _, ok := status.FromError(err); ok {
 			return err
+		}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return status.FromContextError(err).Err()
 		}
 		return status.Error(codes.Internal, err.Error())
 	}

@@ -97,6 +97,15 @@ func checkListen(cfg *config.Config) error {
 
 // serverTLS is nil where the listener is plain.
 func serverTLS(cfg *config.Config) (credentials.TransportCredentials, error) {
+	tc, err := tlsConfig(cfg)
+	if tc == nil || err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(tc), nil
+}
+
+// tlsConfig is what all listeners share; nil where they are plain.
+func tlsConfig(cfg *config.Config) (*tls.Config, error) {
 	if !cfg.TLS.Enabled() {
 		return nil, nil //nolint:nilnil // no TLS is a valid answer
 	}
@@ -116,7 +125,7 @@ func serverTLS(cfg *config.Config) (credentials.TransportCredentials, error) {
 		}
 		tc.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	return credentials.NewTLS(tc), nil
+	return tc, nil
 }
 
 // authorize returns the context with the caller's principal, or UNAUTHENTICATED.

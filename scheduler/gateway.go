@@ -13,6 +13,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/manifest"
+	"github.com/signet-io/signet/scheduler/graph"
 )
 
 // gateway serves executor.v1.
@@ -123,6 +124,7 @@ func (s *Server) attempt(id string) *attempt {
 }
 
 func (s *Server) openAttempt(a *attempt) {
+	a.job.view.launched(a.task)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts[a.ref.AttemptId] = a
@@ -169,21 +171,28 @@ func (s *Server) Adopt(ref *executorv1.AttemptRef, executor string) bool {
 // TaskEnded implements dispatch.Handler.
 func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 	a := s.attempt(st.Attempt.AttemptId)
+	s.observeHolder(a, executor)
 	if a == nil || a.task.GetWrite() != nil {
 		s.dutyConfirmed(st.Attempt.AttemptId)
 	}
-	if a == nil {
-		return nil // late: the job has ended or another attempt has won (S13)
+	if a == nil { // late: the job has ended or another attempt has won (S13)
+		if st.Output != nil {
+			s.pool.Free(executor, st.Attempt.JobId, []string{st.Attempt.AttemptId})
+		}
+		return nil
 	}
 	a.job.held(st.Attempt.AttemptId, executor)
 	if st.Error == nil {
 		if a.task.GetWrite() != nil {
 			return fmt.Errorf("attempt %s of a write task ended well without a manifest", st.Attempt.AttemptId)
 		}
-		a.job.send(taskDone{st.Attempt.AttemptId, st.Rows, st.Bytes})
+		if a.task.GetExchange() != nil && st.Output == nil {
+			return fmt.Errorf("attempt %s ended well and does not say what it has left", st.Attempt.AttemptId)
+		}
+		a.job.send(taskDone{st.Attempt.AttemptId, st.Rows, st.Bytes, executor, st.Output})
 		return nil
 	}
-	a.job.send(taskFailed{st.Attempt.AttemptId, st.Error})
+	a.job.send(taskFailed{st.Attempt.AttemptId, st.Error, executor})
 	return nil
 }
 
@@ -193,6 +202,67 @@ func (s *Server) ExecutorLost(executor string, lost []*executorv1.AttemptRef) {
 		if a := s.attempt(ref.AttemptId); a != nil {
 			a.job.send(attemptLost{ref.AttemptId, executor})
 		}
+	}
+	for _, j := range s.storing() {
+		j.send(graph.ExecutorLost{Executor: executor})
+	}
+}
+
+// storing are the open jobs whose tasks keep rows on executors.
+func (s *Server) storing() []*job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*job
+	for _, j := range s.jobs {
+		if j.stored.Load() && !j.over() {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// over tells whether the job's goroutine has ended.
+func (j *job) over() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Keep implements dispatch.Handler: outputs of open jobs stay until their graph has decided.
+func (s *Server) Keep(ref *executorv1.AttemptRef) bool {
+	j := s.job(ref.JobId)
+	return j != nil && !j.over()
+}
+
+// Joined implements dispatch.Handler: jobs hear what of theirs an executor still has.
+func (s *Server) Joined(executor string, adopted, outputs []*executorv1.AttemptRef) {
+	byJob := map[*job]*graph.ExecutorJoined{}
+	of := func(j *job) *graph.ExecutorJoined {
+		if byJob[j] == nil {
+			byJob[j] = &graph.ExecutorJoined{Executor: executor}
+		}
+		return byJob[j]
+	}
+	for _, j := range s.storing() {
+		of(j)
+	}
+	for _, ref := range adopted {
+		if j := s.job(ref.JobId); j != nil && !j.over() {
+			of(j).Attempts = append(of(j).Attempts, ref.AttemptId)
+		}
+	}
+	for _, ref := range outputs {
+		if j := s.job(ref.JobId); j != nil && !j.over() {
+			of(j).Outputs = append(of(j).Outputs, ref.AttemptId)
+		} else { // it ended just now
+			s.pool.Free(executor, ref.JobId, nil)
+		}
+	}
+	for j, ev := range byJob {
+		j.send(*ev)
 	}
 }
 
@@ -210,18 +280,22 @@ type (
 	taskDone       struct {
 		attempt     string
 		rows, bytes int64
+		executor    string
+		output      *planv1.ExchangeOutput // of an exchange task
 	}
 	taskFailed struct {
-		attempt string
-		err     *planv1.Error
+		attempt  string
+		err      *planv1.Error
+		executor string // "" where it is the report that was refused
 	}
 )
 
 // send queues an event for the job's loop. Events of a job that has ended go nowhere.
 func (j *job) send(ev any) {
 	select {
-	case j.events <- ev:
 	case <-j.done:
+	default:
+		j.events.put(ev)
 	}
 }
 

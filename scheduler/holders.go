@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
@@ -23,17 +25,17 @@ func (j *job) held(attempt, executor string) {
 // it ends.
 func (j *job) taskInfos(holder func(attempt string) string) []*schedulerv1.TaskInfo {
 	j.mu.Lock()
-	tasks, attempts := j.tasks, j.attempts
+	attempts := slices.Clone(j.attempts)
 	j.mu.Unlock()
 	for _, id := range attempts {
 		j.held(id, holder(id))
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]*schedulerv1.TaskInfo, len(tasks))
-	for i, t := range tasks {
+	out := make([]*schedulerv1.TaskInfo, len(j.tasks))
+	for i, t := range j.tasks {
 		out[i] = proto.CloneOf(t)
-		if name, ok := j.holders[attempts[i]]; ok {
+		if name, ok := j.holders[j.attempts[i]]; ok {
 			out[i].Executor = name
 		}
 		switch { // nothing runs any more of a job that has ended

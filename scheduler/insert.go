@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,8 +23,13 @@ type planned struct {
 	target *target
 	mode   sinkv1.WriteMode
 	spec   *planv1.WriteSpec
-	plan   *plan.Plan
+	plan   *plan.Plan // as far as it is planned
 	text   string
+	// planner gives the stages behind first.
+	planner plan.Planner
+	first   plan.Batch
+	// properties are those that CREATE TABLE AS gives the table.
+	properties map[string]string
 	// location is where a created table goes. It is chosen once: the catalog may answer differently the next time.
 	location string
 }
@@ -106,6 +110,7 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 			return nil, catalogError(err, "table "+t.String())
 		}
 	}
+	p.properties = st.Properties
 	if p.spec, err = s.prepareWrite(j.ctx, j, p, def); err != nil {
 		return nil, err
 	}
@@ -148,15 +153,19 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 }
 
 func (s *Server) buildPlan(j *job, p *planned, a *analysis, out []*planv1.OutputColumn) error {
-	var err error
-	p.plan, err = plan.Build(plan.Request{
-		SQL: a.result.Sql, Columns: a.result.Columns, Table: p.target.String(), Create: p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Spec: p.spec, Output: out,
-		Input:  plan.Input{Sources: a.sources, Stats: a.result.Stats, RowWise: a.result.RowWise, NotRowWise: a.result.NotRowWise},
-		Limits: plan.Limits{Executors: s.pool.Connected()}, EngineText: a.result.PlanText,
-	})
+	r, err := s.request(j, a)
 	if err != nil {
-		return planFailure(err)
+		return err
 	}
+	r.Table, r.Create, r.Spec, r.Output = p.target.String(), p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, p.spec, out
+	if r.Distribution, err = s.distribution(j.ctx, j, p, a); err != nil {
+		return err
+	}
+	p.spec.Warnings = withoutDistribution(p.spec.Warnings)
+	if p.planner, p.first, err = s.plan(j, r); err != nil {
+		return err
+	}
+	p.plan = p.planner.Plan()
 	p.text = p.plan.Explain()
 	j.warn(p.plan.Warnings...)
 	j.update(func() { j.plan = p.text })
@@ -188,45 +197,24 @@ func (s *Server) runCreateAs(j *job, st *sql.CreateTable) error {
 
 // runPlanned makes the plan durable and runs it.
 func (s *Server) runPlanned(j *job, p *planned) error {
-	tasks, err := p.tasks(j.id)
+	w, err := newWriteState(s, j, p.target, p.mode, p.spec, coordinator.New(j.id, s.journal.Epoch()))
 	if err != nil {
 		return err
 	}
-	m := coordinator.New(j.id, s.journal.Epoch())
-	w, err := newWriteState(s, j, p.target, p.mode, p.spec, tasks, m)
-	if err != nil {
-		return err
-	}
-	if w.rec, err = p.record(len(tasks)); err != nil {
+	if w.rec, err = writeRecord(p); err != nil {
 		return err
 	}
 	if err := fault.Hit("scheduler.plan.before-journal"); err != nil {
 		return err
 	}
-	return s.runWrite(w, nil)
-}
-
-func (p *planned) tasks(job string) ([]*planv1.Task, error) {
-	var tasks []*planv1.Task
-	for _, st := range p.plan.Stages {
-		for i := range st.Tasks() {
-			t := st.Task(i)
-			t.JobId = job
-			tasks = append(tasks, t)
-		}
-	}
-	if len(p.plan.Stages) != 1 {
-		return nil, fmt.Errorf("a write plan of %d stages", len(p.plan.Stages))
-	}
-	return tasks, nil
-}
-
-func (p *planned) record(tasks int) (*journal.Write, error) {
-	return writeRecord(p, tasks)
+	return s.runWrite(w, p.planner, p.first, nil)
 }
 
 // explain answers EXPLAIN: it plans, and runs nothing.
 func (s *Server) explain(j *job, st *sql.Explain) error {
+	if st.Analyze {
+		return s.explainAnalyze(j, st)
+	}
 	var text string
 	switch inner := st.Statement.(type) {
 	case *sql.Insert:
@@ -246,7 +234,7 @@ func (s *Server) explain(j *job, st *sql.Explain) error {
 		if err != nil {
 			return err
 		}
-		text = p.Explain()
+		text = p.plan().Explain()
 	default:
 		return fail(codeUser, "", "EXPLAIN works on SELECT, INSERT and CREATE TABLE AS")
 	}

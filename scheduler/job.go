@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
@@ -59,8 +60,10 @@ type job struct {
 	ctx    context.Context //nolint:containedctx // the job's life, ended by cancel and by shutdown
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when the job's goroutine has ended
-	events chan any      // to the job's loop
+	events *mailbox      // to the job's loop
 	again  bool          // an earlier incarnation had begun it
+	stored atomic.Bool   // some of its tasks keep their rows on executors
+	root   *rootRun      // a scheduler root that is no commit, once it has begun; of the job's goroutine
 
 	mu       sync.Mutex
 	rec      journal.Job
@@ -78,13 +81,14 @@ type job struct {
 	tasks    []*schedulerv1.TaskInfo
 	attempts []string          // of tasks, those that are shown
 	holders  map[string]string // executors of attempts
+	view     jobView           // what views.go has seen of it
 }
 
 type taskCount struct{ rows, bytes int64 }
 
 func newJob(parent context.Context, rec journal.Job) *job {
-	ctx, cancel := context.WithCancelCause(parent)
-	j := &job{id: rec.ID, owner: rec.Principal, ctx: ctx, cancel: cancel, done: make(chan struct{}), events: make(chan any, 64), rec: rec, changed: make(chan struct{}), timings: map[string]int64{}, running: map[string]taskCount{}}
+	ctx, cancel := context.WithCancelCause(traced(parent, rec))
+	j := &job{id: rec.ID, owner: rec.Principal, ctx: ctx, cancel: cancel, done: make(chan struct{}), events: newMailbox(), rec: rec, changed: make(chan struct{}), timings: map[string]int64{}, running: map[string]taskCount{}}
 	j.state = schedulerv1.JobState_JOB_STATE_QUEUED
 	if rec.State.Terminal() {
 		j.state = terminal(rec.State)
@@ -121,6 +125,7 @@ func (j *job) setPhase(state schedulerv1.JobState, phase, message string) {
 	j.update(func() {
 		if !isTerminal(j.state) {
 			j.state, j.phase, j.message = state, phase, message
+			j.view.phase(phase)
 		}
 	})
 }
@@ -139,6 +144,7 @@ func (j *job) timed(step string, since time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.timings[step] += time.Since(since).Microseconds()
+	j.view.step(step, since)
 }
 
 // snapshot is the job as clients see it, and a channel that is closed at its next change.

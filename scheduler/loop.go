@@ -10,215 +10,162 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
-	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
-	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/plan"
 )
 
-// loop drives the graph of one job: it turns what executors report into events, and actions into launches and journal writes. The
-// job's goroutine owns it, so that a root that blocks delays no other job (S17).
+// loop drives the graph of one job: it turns what executors report into events, and actions into launches, journal writes and further
+// planning. The job's goroutine owns it, so that a root that blocks delays no other job (S17).
 type loop struct {
 	s       *Server
 	j       *job
-	w       *writeState // nil: a query
-	tasks   []*planv1.Task
+	w       *writeState  // nil: a query
+	planner plan.Planner // nil: an external session, or a write that was planned before a restart
+	root    *rootRun     // nil: none, or a commit
 	g       *graph.Graph
+	stages  []stageRun
+	kept    map[string]*kept // by attempt: what winners have left on executors
+	rows    map[int32]partIndex
+	infos   []*schedulerv1.TaskInfo
+	touched map[graph.TaskID]bool
+
+	begun      bool // the plan of a write is journalled
+	unsaved    []string
+	rewrite    bool // outputs in the journal may be those of attempts that do not win any more
+	generation map[string]int
+
 	failure *graph.Failure
-	root    bool // the root is due
+	result  []byte
+	due     bool // the commit is due
 	done    bool
 }
 
-func (s *Server) newLoop(j *job, w *writeState, tasks []*planv1.Task) *loop {
-	return &loop{s: s, j: j, w: w, tasks: tasks}
+// stageRun is a stage that runs: its tasks without attempts.
+type stageRun struct {
+	tasks      []*planv1.Task
+	inputs     []int32
+	repeatable bool
+	firstInfo  int
+}
+
+func (st *stageRun) stored() bool { return len(st.tasks) > 0 && st.tasks[0].GetExchange() != nil }
+
+func (s *Server) newLoop(j *job, w *writeState, p plan.Planner) *loop {
+	return &loop{
+		s: s, j: j, w: w, planner: p, kept: map[string]*kept{}, rows: map[int32]partIndex{}, touched: map[graph.TaskID]bool{}, generation: map[string]int{},
+	}
 }
 
 func (l *loop) config() graph.Config {
 	return graph.Config{MaxFailures: l.s.cfg.Limits.TaskRetries + 1, MaxLosses: l.s.cfg.Limits.TaskRetries + 1, NewAttempt: uuid.NewString}
 }
 
-// runQuery runs the one task of a SELECT.
-func (s *Server) runQuery(j *job, task *planv1.Task) error {
-	l := s.newLoop(j, nil, []*planv1.Task{task})
-	j.setPhase(jobRunning, "stages", "")
-	l.g = graph.New(l.config())
-	if err := l.apply(graph.Planned{Stages: []graph.StageSpec{{Tasks: 1}}, Durable: true}); err != nil {
-		return err
+func (l *loop) rootKind() graph.RootKind {
+	switch {
+	case l.w != nil:
+		return graph.RootCommit
+	case l.root != nil:
+		return graph.RootPlain
 	}
-	return l.run()
+	return graph.RootNone
 }
 
-// runWrite runs a planned write to its end: tasks, then the commit. restored are attempts of an earlier incarnation.
-func (s *Server) runWrite(w *writeState, restored []*executorv1.AttemptRef) error {
-	j := w.job
-	lease, _, err := s.lease(j.ctx, w.target, broker.LeaseSpec{JobID: j.id, TableUUID: w.spec.TableUuid, Mode: w.mode, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
-	if err != nil {
-		return s.endWrite(w, err)
-	}
-	w.mu.Lock()
-	w.lease = lease
-	w.mu.Unlock()
-	defer func() {
-		lease.Close()
-		w.keepCreated(lease)
-		s.spawn(func() { s.sweepMetadata(w) })
-	}()
-	l := s.newLoop(j, w, w.tasks)
+// start runs the first stages.
+func (l *loop) start(first plan.Batch) error {
+	l.g = graph.New(l.config())
+	l.take(first)
+	ev := graph.Planned{Stages: l.specs(0), Root: l.rootKind(), More: first.More, External: l.w != nil && l.w.isSession()}
+	return l.launchPlanned(l.g.Apply(ev), first.More)
+}
+
+// planMore plans the next stages from what the last ones have left.
+func (l *loop) planMore() error {
+	from := len(l.stages)
 	begun := time.Now()
-	if w.machine.State() == coordinator.Planned {
-		err = l.begin()
-		j.timed("journal-plan", begun)
-	} else {
-		err = l.resume(restored)
-	}
+	batch, err := l.planner.Next(l.measures())
+	l.j.timed("plan-more", begun)
 	if err != nil {
-		return s.endWrite(w, err)
+		f := asFailure(planFailure(err))
+		return l.act(l.g.Apply(graph.PlanFailed{Failure: graph.Failure{Code: f.Code, Message: f.Message, Hint: f.Hint}}))
 	}
-	if !w.isSession() {
-		go w.stage().begin() // the sink loads the table while tasks run
-	}
-	start := time.Now()
-	if err := l.run(); err != nil {
-		return s.endWrite(w, err)
-	}
-	j.timed("tasks", start)
-	if err := l.g.TakeRoot(); err != nil {
-		return s.endWrite(w, err)
-	}
-	return s.endWrite(w, rootFailure(s.runCommit(w)))
+	l.take(batch)
+	return l.launchPlanned(l.g.Apply(graph.StagesAdded{Stages: l.specs(from), More: batch.More}), batch.More)
 }
 
-// rootFailure says where a commit failed (S22).
-func rootFailure(err error) error {
-	if err == nil || errors.Is(err, errCancelled) || errors.Is(err, context.Canceled) {
-		return err
+// launchPlanned carries out what newly planned stages bring about. Once a write is planned to its end, plan and first attempts are made
+// durable in one transaction, before any executor hears of them (S71).
+func (l *loop) launchPlanned(actions []graph.Action, more bool) error {
+	if l.w == nil || more || l.begun {
+		l.announce()
+		return l.act(actions)
 	}
-	f := *asFailure(err)
-	f.Message = "Error running the job's scheduler root: " + f.Message
-	return &f
-}
-
-// begin makes the plan and its first attempts durable in one transaction, before any executor hears of them (S71).
-func (l *loop) begin() error {
-	l.g = graph.New(l.config())
-	actions := l.g.Apply(graph.Planned{
-		Stages: []graph.StageSpec{{Tasks: len(l.tasks)}}, Root: graph.RootCommit, Durable: true, External: l.w.isSession(),
-	})
 	launches := l.launches(actions)
-	if err := l.w.begin(launches); err != nil {
+	start := time.Now()
+	if err := l.beginWrite(launches); err != nil {
 		return err
 	}
+	l.j.timed("journal-plan", start)
+	l.begun = true
+	l.j.update(func() { l.j.write, l.j.rec.Write = l.w, l.w.rec })
 	l.announce()
-	return l.dispatch(launches)
-}
-
-// resume rebuilds the graph from what the journal knows: accepted manifests are winners, and open attempts may come back with
-// their executors.
-func (l *loop) resume(restored []*executorv1.AttemptRef) error {
-	rec := graph.Record{State: graph.Running, Phase: graph.PhaseStages, Root: graph.RootCommit, Durable: true, External: l.w.isSession()}
-	rec.Stages = []graph.StageRecord{{Tasks: make([]graph.TaskRecord, len(l.tasks))}}
-	won, winners := 0, map[string]bool{}
-	for _, t := range l.tasks {
-		if a, ok := l.w.winner(t.Task); ok {
-			won++
-			winners[a.Attempt] = true
-			rec.Attempts = append(rec.Attempts, graph.AttemptRecord{ID: a.Attempt, Task: graph.TaskID{Task: t.Task}, Executor: "before the restart", State: "won", Rows: a.Totals.Rows, Bytes: a.Totals.Bytes})
-		}
-	}
-	for _, ref := range restored {
-		if winners[ref.AttemptId] { // its executor has reported since: reports are taken as soon as the listener is open
-			continue
-		}
-		rec.Attempts = append(rec.Attempts, graph.AttemptRecord{ID: ref.AttemptId, Task: graph.TaskID{Task: ref.Task}, Executor: "before the restart", State: "live"})
-	}
-	// Manifests may have been accepted whose stager is gone: everything is staged from the journal.
-	l.w.stage().restore(won > 0)
-	rec.Finished = l.w.isSession() && won == len(l.tasks)
-	var actions []graph.Action
-	var err error
-	if l.g, actions, err = graph.Restore(l.config(), rec); err != nil {
-		return err
-	}
-	l.announce()
-	if len(restored) > 0 {
-		l.j.setPhase(jobRunning, "stages", "waiting for executors to come back with the attempts they had before the restart")
-		time.AfterFunc(l.s.adoptGrace(), func() { l.j.send(graph.AdoptionExpired{}) })
-	}
-	return l.act(actions)
+	return l.carryOut(actions, launches)
 }
 
 // announce shows the job as running.
 func (l *loop) announce() {
-	if l.w != nil {
-		l.j.update(func() { l.j.write, l.j.rec.Write = l.w, l.w.rec })
+	if l.planner != nil {
+		text := l.planner.Plan().Explain()
+		l.j.update(func() { l.j.plan = text })
 	}
 	l.publish()
 	l.j.setPhase(jobRunning, "stages", "")
 }
 
-// adoptGrace is how long a restarted scheduler waits for the executors of its attempts.
-func (s *Server) adoptGrace() time.Duration {
-	if s.opts.ReconnectGrace > 0 {
-		return s.opts.ReconnectGrace
-	}
-	return 5 * time.Second
-}
-
-// apply gives the graph one event and does what it asks for.
-func (l *loop) apply(ev graph.Event) error {
-	err := l.act(l.g.Apply(ev))
-	l.publish()
-	return err
-}
-
-// launches makes the attempts that actions ask for.
-func (l *loop) launches(actions []graph.Action) []*planv1.Task {
-	var out []*planv1.Task
-	for _, a := range actions {
-		if a, ok := a.(graph.Launch); ok {
-			out = append(out, l.attempt(l.tasks[a.Task.Task], a.Attempt))
-		}
-	}
-	return out
-}
-
-func (l *loop) attempt(t *planv1.Task, id string) *planv1.Task {
-	if l.w != nil {
-		return l.w.attemptTask(t, id)
-	}
-	return &planv1.Task{JobId: l.j.id, Stage: t.Stage, Task: t.Task, AttemptId: id, Epoch: l.s.journal.Epoch(), Sql: t.Sql, Sources: t.Sources, Work: t.Work}
-}
-
 // act carries out actions. Launches are journalled together, before the first of them leaves.
 func (l *loop) act(actions []graph.Action) error {
 	launches := l.launches(actions)
-	if l.w != nil && len(launches) > 0 {
-		err := l.s.journal.Update(func(tx *journal.Tx) error {
-			for _, t := range launches {
-				if err := tx.PutAttempt(l.w.attemptRecord(t)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	if err := l.save(launches); err != nil {
+		return err
 	}
+	return l.carryOut(actions, launches)
+}
+
+func (l *loop) carryOut(actions []graph.Action, launches []*planv1.Task) error {
+	more := false
 	for _, a := range actions {
 		switch a := a.(type) {
 		case graph.CancelAttempt:
 			l.stop(a.Attempt, a.Reason)
 		case graph.Sweep:
 			l.stop(a.Attempt, "the attempt was given up")
+			l.forget(a.Attempt)
+		case graph.FreeData:
+			l.free(a.Attempts)
+		case graph.PlanMore:
+			more = true
 		case graph.RunRoot:
-			l.root = true
+			if l.root == nil {
+				l.due = true
+				continue
+			}
+			if err := l.runRoot(); err != nil {
+				return err
+			}
+		case graph.CancelRoot:
+			l.root.stop(a.Reason)
 		case graph.Finish:
-			l.done, l.failure = true, a.Failure
+			l.done, l.failure, l.result = true, a.Failure, a.Result
 		}
 	}
-	return l.dispatch(launches)
+	if err := l.dispatch(launches); err != nil {
+		return err
+	}
+	if more {
+		return l.planMore()
+	}
+	return nil
 }
 
 func (l *loop) dispatch(launches []*planv1.Task) error {
@@ -234,27 +181,38 @@ func (l *loop) dispatch(launches []*planv1.Task) error {
 
 // stop closes an attempt that is not wanted any more. Its files are a duty of the job's end, or of its executor before that.
 func (l *loop) stop(id, why string) {
-	if a := l.s.attempt(id); a != nil {
-		l.s.closeAttempt(id)
+	l.touch(id)
+	l.j.view.stopped(id, why)
+	if a := l.close(id); a != nil {
 		l.s.pool.Cancel(a.ref, why)
 	}
 	l.j.update(func() { delete(l.j.running, id) })
 }
 
-// run takes events until the root is due, or the job has ended.
+// close returns nil if the attempt was not open.
+func (l *loop) close(id string) *attempt {
+	if l.w != nil {
+		return l.w.giveUp(id)
+	}
+	a := l.s.attempt(id)
+	l.s.closeAttempt(id)
+	return a
+}
+
+// run takes events until the commit is due, or the job has ended.
 func (l *loop) run() error {
 	for {
 		switch {
 		case l.failure != nil:
 			return &jobFailure{JobError: journal.JobError{Code: failureCode(l.failure.Code), Message: l.failure.Message, Hint: l.failure.Hint}}
-		case l.root || l.done:
+		case l.due || l.done:
 			return nil
 		}
 		select {
 		case <-l.j.ctx.Done():
 			return context.Cause(l.j.ctx)
-		case ev := <-l.j.events:
-			if err := l.apply(l.translate(ev)); err != nil {
+		case <-l.j.events.wake:
+			if err := l.handle(l.j.events.take()); err != nil {
 				return err
 			}
 		case <-l.waitForExecutor():
@@ -265,14 +223,35 @@ func (l *loop) run() error {
 	}
 }
 
+// handle applies what was reported.
+func (l *loop) handle(events []any) error {
+	for _, ev := range events {
+		for _, e := range l.translate(ev) {
+			if err := l.act(l.g.Apply(e)); err != nil {
+				return err
+			}
+		}
+		if err := l.j.spoiled(); err != nil {
+			return err
+		}
+		if l.due || l.done {
+			break
+		}
+	}
+	l.publish()
+	return nil
+}
+
 func failureCode(code string) string {
 	switch code {
 	case graph.CodeUser, graph.CodeIO:
 		return codeUser
 	case graph.CodeResource:
 		return codeResource
-	default:
+	case graph.CodeInternal, graph.CodeLost, graph.CodeRoot:
 		return codeInternal
+	default: // of a root or of the planner, which use the client's codes
+		return code
 	}
 }
 
@@ -293,72 +272,68 @@ func (l *loop) waitForExecutor() <-chan time.Time {
 }
 
 // translate makes graph events of what the gateway reports.
-func (l *loop) translate(ev any) graph.Event {
+func (l *loop) translate(ev any) []graph.Event {
+	l.j.view.reported(ev)
 	switch ev := ev.(type) {
 	case taskAccepted:
 		l.closed(ev.attempt)
-		return graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes}
+		return []graph.Event{graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes, Accepted: true}}
 	case taskDone:
 		l.closed(ev.attempt)
-		return graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes}
-	case taskFailed:
-		l.s.log.Warn("task attempt failed", "job", l.j.id, "attempt", ev.attempt, "class", ev.err.Class.String(), "error", ev.err.Message)
-		return graph.TaskFailed{Attempt: ev.attempt, Class: ev.err.Class, Message: ev.err.Message, Hint: ev.err.Hint}
-	case attemptLost:
-		return graph.TaskLost{Attempt: ev.attempt, Reason: "executor " + ev.executor + " was lost"}
-	case attemptAdopted:
-		l.s.log.Info("attempt adopted", "job", l.j.id, "attempt", ev.attempt, "executor", ev.executor)
-		return graph.Launched{Attempt: ev.attempt, Executor: ev.executor}
-	case graph.Event:
-		if _, ok := ev.(graph.AdoptionExpired); ok {
-			l.j.setPhase(jobRunning, "stages", "")
+		l.keep(ev)
+		return []graph.Event{
+			graph.Launched{Attempt: ev.attempt, Executor: ev.executor},
+			graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes},
 		}
-		return ev
+	case taskFailed:
+		l.touch(ev.attempt)
+		out := []graph.Event{graph.TaskFailed{Attempt: ev.attempt, Class: ev.err.Class, Message: ev.err.Message, Hint: ev.err.Hint, LostAttempt: ev.err.LostAttempt}}
+		if ev.executor != "" { // so that the next attempt may avoid it
+			out = append([]graph.Event{graph.Launched{Attempt: ev.attempt, Executor: ev.executor}}, out...)
+		}
+		l.rewrite = l.rewrite || ev.err.LostAttempt != ""
+		return out
+	case attemptLost:
+		l.touch(ev.attempt)
+		return []graph.Event{graph.TaskLost{Attempt: ev.attempt, Reason: "executor " + ev.executor + " was lost"}}
+	case attemptAdopted:
+		l.touch(ev.attempt)
+		l.s.log.Info("attempt adopted", "job", l.j.id, "attempt", ev.attempt, "executor", ev.executor)
+		return []graph.Event{graph.Launched{Attempt: ev.attempt, Executor: ev.executor}}
+	case graph.AdoptionExpired:
+		l.rewrite = true
+		l.j.setPhase(jobRunning, "stages", "")
+		return []graph.Event{ev}
+	case graph.ExecutorLost, graph.ExecutorJoined:
+		l.rewrite = true
+		e, _ := ev.(graph.Event)
+		return []graph.Event{e}
+	case graph.AttemptBegun:
+		l.touched[ev.Task] = true
+		return []graph.Event{ev}
+	case graph.Event:
+		return []graph.Event{ev}
 	}
-	return graph.Progress{} // of no attempt: changes nothing
+	return nil
 }
 
 // closed takes a won attempt out of the running ones.
 func (l *loop) closed(id string) {
+	l.touch(id)
 	l.s.closeAttempt(id)
 	l.j.update(func() { delete(l.j.running, id) })
 }
 
-// publish lets others see the graph.
-func (l *loop) publish() {
-	snap, views := l.g.Snapshot(), l.g.TaskViews()
-	stages := int32(snap.Stages) //nolint:gosec // few
-	if l.w != nil {
-		stages++ // the scheduler's own, last
-	}
-	infos, attempts := make([]*schedulerv1.TaskInfo, len(views)), make([]string, len(views))
-	for i, v := range views {
-		attempts[i] = v.Attempt
-		infos[i] = &schedulerv1.TaskInfo{
-			Stage: v.Stage, Task: v.Task, State: v.State, Attempts: int32(v.Attempts), Executor: v.Executor, //nolint:gosec // few
-			Rows: v.Rows, Bytes: v.Bytes, Error: v.LastErr,
-		}
-	}
-	l.j.update(func() {
-		l.j.tasks, l.j.attempts = infos, attempts
-		p := &l.j.progress
-		p.Stages, p.StagesDone, p.Tasks, p.TasksDone = stages, int32(snap.StagesDone), int32(snap.Tasks), int32(snap.TasksDone) //nolint:gosec // few
-		p.Running, p.Rows, p.Bytes = int32(min(snap.Running+snap.Waiting, snap.Tasks-snap.TasksDone)), snap.Rows, snap.Bytes    //nolint:gosec // few
-	})
+func refOf(t *planv1.Task) *executorv1.AttemptRef {
+	return &executorv1.AttemptRef{JobId: t.JobId, Stage: t.Stage, Task: t.Task, AttemptId: t.AttemptId, Epoch: t.Epoch}
 }
 
-// endWrite makes the coordinator's state follow an error that ends the job, so that nothing commits afterwards. A shutdown changes nothing.
-func (s *Server) endWrite(w *writeState, err error) error {
-	if err == nil || w.isFinal() || s.stoppedByShutdown(w.job) {
+// rootFailure says where a commit failed (S22).
+func rootFailure(err error) error {
+	if err == nil || errors.Is(err, errCancelled) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if errors.Is(context.Cause(w.job.ctx), errCancelled) {
-		if _, serr := w.step(coordinator.Cancel{Reason: "cancelled by the client"}, nil); serr != nil {
-			s.log.Debug("cancel of a write", "job", w.job.id, "error", serr)
-		}
-		return err
-	}
-	return s.failWrite(w, asFailure(err))
+	f := *asFailure(err)
+	f.Message = "Error running the job's scheduler root: " + f.Message
+	return &f
 }
-
-func (w *writeState) isSession() bool { return w.job.rec.Session != nil }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -15,6 +16,7 @@ import (
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/plan"
 )
 
 // recover reads the journal into memory. Nothing runs yet: executors may only come when their attempts are known.
@@ -26,9 +28,11 @@ func (s *Server) recover() error {
 			j := newJob(s.ctx, *rec)
 			j.progress.Tasks, j.progress.Rows, j.progress.Bytes = int32(rec.Progress.Tasks), rec.Progress.Rows, rec.Progress.Bytes //nolint:gosec // small number
 			s.jobs[rec.ID] = j
+			s.observeRecovered(j)
 			if !rec.State.Terminal() {
 				open = append(open, j)
 			}
+			s.keepResult(j)
 			return nil
 		})
 	})
@@ -57,11 +61,13 @@ func (s *Server) recoverJob(j *job) error {
 	return s.journal.View(func(tx *journal.Tx) error {
 		return tx.Attempts(j.id, func(a *journal.Attempt) error {
 			if won, ok := w.machine.Winner(int(a.Task)); ok {
+				w.generations[a.ID] = a.Generation
 				if won.Attempt != a.ID {
 					s.log.Debug("attempt lost before the restart", "attempt", a.ID)
 				}
 				return nil
 			}
+			w.generations[a.ID] = a.Generation
 			task := w.task(a.Stage, a.Task)
 			if task == nil {
 				return fmt.Errorf("attempt %s of unknown task %d", a.ID, a.Task)
@@ -84,10 +90,18 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 	if err := proto.Unmarshal(r.Spec, spec); err != nil {
 		return nil, fmt.Errorf("%w: write spec: %w", journal.ErrDamaged, err)
 	}
-	var tasks []*planv1.Task
+	var stages []stageRun
+	var outputs []*journal.Output
 	var machine *coordinator.Machine
 	err := s.journal.View(func(tx *journal.Tx) (err error) {
-		if tasks, err = tx.Tasks(j.id); err != nil {
+		tasks, err := tx.Tasks(j.id)
+		if err != nil {
+			return err
+		}
+		if stages, err = stagesOf(tasks, r.Repeatable); err != nil {
+			return err
+		}
+		if err := tx.Outputs(j.id, func(o *journal.Output) error { outputs = append(outputs, o); return nil }); err != nil {
 			return err
 		}
 		c, err := tx.Commit(j.id)
@@ -105,15 +119,44 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 		return nil, err
 	}
 	t := &target{entry: entry, ident: append(append(catalog.Ident{}, r.Schema...), r.Table)}
-	w, err := newWriteState(s, j, t, sinkv1.WriteMode(r.Mode), spec, tasks, machine)
+	w, err := newWriteState(s, j, t, sinkv1.WriteMode(r.Mode), spec, machine)
 	if err != nil {
 		return nil, err
 	}
-	w.rec, w.resumed = r, true
+	w.rec, w.resumed, w.before, w.outputs, w.generations = r, true, stages, outputs, map[string]int{}
+	w.tasks = stages[len(stages)-1].tasks
+	j.stored.Store(len(stages) > 1)
 	if machine.State().Final() {
 		close(w.settled)
 	}
 	return w, nil
+}
+
+// stagesOf puts the journalled tasks of a write into stages. What a stage reads follows from its tasks' sources.
+func stagesOf(tasks []*planv1.Task, repeatable []bool) ([]stageRun, error) {
+	var out []stageRun
+	for _, t := range tasks {
+		switch at := int(t.Stage); {
+		case at == len(out):
+			out = append(out, stageRun{repeatable: at < len(repeatable) && repeatable[at]})
+		case at != len(out)-1:
+			return nil, fmt.Errorf("%w: task %d of stage %d follows stage %d", journal.ErrDamaged, t.Task, t.Stage, len(out)-1)
+		}
+		st := &out[len(out)-1]
+		if int(t.Task) != len(st.tasks) {
+			return nil, fmt.Errorf("%w: stage %d has task %d in the place of task %d", journal.ErrDamaged, t.Stage, t.Task, len(st.tasks))
+		}
+		st.tasks = append(st.tasks, t)
+		for _, src := range t.Sources {
+			if ex := src.GetExchange(); ex != nil && !slices.Contains(st.inputs, ex.Stage) {
+				st.inputs = append(st.inputs, ex.Stage)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: a write without tasks", journal.ErrDamaged)
+	}
+	return out, nil
 }
 
 // resume starts what recover found open.
@@ -155,7 +198,7 @@ func (s *Server) resumeWrite(j *job) error {
 			return err
 		}
 	}
-	return s.runWrite(w, w.restored)
+	return s.runWrite(w, nil, plan.Batch{}, w.restored)
 }
 
 // resolve sends the frozen request of an earlier incarnation until it has an end (S67).

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -35,6 +36,7 @@ func (s *Server) trim() {
 		s.log.Error("cannot forget old jobs", "error", err)
 		return
 	}
+	s.observeForgotten(old)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range old {
@@ -63,4 +65,39 @@ func (s *Server) oldest() []*job {
 		}
 	}
 	return old
+}
+
+// largeResult is how many bytes of inline result are kept as long as their job. Larger ones, which only roots other than a commit give, are kept
+// for as long as the rows of a SELECT wait for their client.
+const largeResult = 64 << 10
+
+// keepResult forgets a large inline result when its client had its time to take it.
+func (s *Server) keepResult(j *job) {
+	j.mu.Lock()
+	size, state, finished := len(j.rec.Result), j.rec.State, j.rec.Finished
+	j.mu.Unlock()
+	if size <= largeResult || !state.Terminal() {
+		return
+	}
+	time.AfterFunc(max(0, time.Until(finished.Add(outputKept))), func() { s.dropResult(j) })
+}
+
+func (s *Server) dropResult(j *job) {
+	if s.ctx.Err() != nil {
+		return // the next start does it
+	}
+	j.warn("the result was large and is not kept any more; run the statement again")
+	j.update(func() { j.rec.Result = nil })
+	j.mu.Lock()
+	rec := j.rec
+	j.mu.Unlock()
+	err := s.journal.Update(func(tx *journal.Tx) error {
+		if _, err := tx.Job(rec.ID); err != nil {
+			return nil //nolint:nilerr // forgotten meanwhile, with its result
+		}
+		return tx.PutJob(&rec)
+	})
+	if err != nil {
+		s.log.Warn("cannot forget a large result", "job", j.id, "error", err)
+	}
 }

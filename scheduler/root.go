@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,9 +30,14 @@ func (s *Server) runCommit(w *writeState) error {
 	if t := w.totals(); t.Files == 0 && w.mode != sinkv1.WriteMode_WRITE_MODE_CREATE {
 		return w.settle(coordinator.Skip{Version: w.spec.BaseVersion}) // C16: no rows, no snapshot
 	}
+	ctx, stop := s.untilSealed(w)
+	defer stop()
 	for try := 0; ; try++ {
-		err := s.commitOnce(w)
+		err := s.commitOnce(ctx, w)
 		done, end := w.decided(err)
+		if late := (*jobFailure)(nil); done && end != nil && errors.As(context.Cause(ctx), &late) {
+			return late
+		}
 		if done {
 			return end
 		}
@@ -42,6 +49,23 @@ func (s *Server) runCommit(w *writeState) error {
 		}
 		s.log.Warn("commit is tried again", "job", j.id, "try", try+1, "error", err)
 		pause(j.ctx, time.Duration(50<<min(try, 6))*time.Millisecond)
+	}
+}
+
+// untilSealed bounds how long a commit may take to be let through: never how long it takes after that (S58). The coordinator decides which of the
+// two came first.
+func (s *Server) untilSealed(w *writeState) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(w.job.ctx)
+	limit := cmp.Or(s.cfg.Timeouts.Root, rootTimeout)
+	t := time.AfterFunc(limit, func() {
+		late := fail(codeResource, "the table is unchanged; run the statement again, or raise timeouts.root", "the commit to %s was not let through within %s", w.target, limit)
+		if _, err := w.step(coordinator.Fail{Reason: late.Message}, nil); err == nil {
+			cancel(late)
+		}
+	})
+	return ctx, func() {
+		t.Stop()
+		cancel(nil)
 	}
 }
 
@@ -87,8 +111,8 @@ func (w *writeState) decided(err error) (bool, error) {
 }
 
 // commitOnce calls the sink's Commit once. Its error says why nothing is decided yet.
-func (s *Server) commitOnce(w *writeState) error {
-	j, ctx := w.job, w.job.ctx
+func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
+	j := w.job
 	start := time.Now()
 	staged, err := w.stage().finish(ctx)
 	j.timed("stage", start)
@@ -128,6 +152,10 @@ func (s *Server) commitOnce(w *writeState) error {
 		return err
 	}
 	defer leave()
+	if err := s.commitPool.Acquire(ctx, 1); err != nil { // after the table's turn: who waits for one holds no place in the other
+		return context.Cause(ctx)
+	}
+	defer s.commitPool.Release(1)
 	j.timed("queue", start)
 	start = time.Now()
 	w.mu.Lock()
@@ -226,7 +254,7 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	if err != nil {
 		return nil, err
 	}
-	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, res, time.Now().UTC()
+	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, w.analyzed(res), time.Now().UTC()
 	rec.Progress = journal.Progress{Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
 	return &rec, nil
 }

@@ -2,17 +2,16 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
-	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
-	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -21,7 +20,7 @@ const jobRunning = schedulerv1.JobState_JOB_STATE_RUNNING
 
 func stack() string { return string(debug.Stack()) }
 
-func writeRecord(p *planned, tasks int) (*journal.Write, error) {
+func writeRecord(p *planned) (*journal.Write, error) {
 	b, err := proto.Marshal(p.spec)
 	if err != nil {
 		return nil, err
@@ -29,7 +28,7 @@ func writeRecord(p *planned, tasks int) (*journal.Write, error) {
 	t := p.target
 	n := len(t.ident) - 1
 	return &journal.Write{
-		Catalog: t.entry.name, Schema: t.ident[:n], Table: t.ident[n], Mode: int32(p.mode), Tasks: tasks, Spec: b, Plan: p.text, Location: p.location,
+		Catalog: t.entry.name, Schema: t.ident[:n], Table: t.ident[n], Mode: int32(p.mode), Spec: b, Plan: p.text, Location: p.location,
 	}, nil
 }
 
@@ -51,13 +50,15 @@ func (w *writeState) attemptRecord(t *planv1.Task) *journal.Attempt {
 	}
 }
 
-func refOf(t *planv1.Task) *executorv1.AttemptRef {
-	return &executorv1.AttemptRef{JobId: t.JobId, Stage: t.Stage, Task: t.Task, AttemptId: t.AttemptId, Epoch: t.Epoch}
-}
-
-// newAttempt journals and opens a further attempt of a task.
+// newAttempt journals and opens a further attempt of a task. Once the commit is decided there are none: the job's end lists what is left to
+// clean up, and nothing may come after it.
 func (w *writeState) newAttempt(task *planv1.Task) (*planv1.Task, error) {
 	t := w.attemptTask(task, uuid.NewString())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.machine.State().Final() {
+		return nil, errDecided
+	}
 	if err := w.s.journal.Update(func(tx *journal.Tx) error { return tx.PutAttempt(w.attemptRecord(t)) }); err != nil {
 		return nil, err
 	}
@@ -65,35 +66,7 @@ func (w *writeState) newAttempt(task *planv1.Task) (*planv1.Task, error) {
 	return t, nil
 }
 
-// begin makes plan and first attempts durable in one transaction, before any executor hears of them (S71).
-func (w *writeState) begin(first []*planv1.Task) error {
-	j := w.job
-	return w.firstStep(coordinator.Begin{Tasks: len(w.tasks), TableUUID: w.spec.TableUuid}, func(tx *journal.Tx) error {
-		j.mu.Lock()
-		rec := j.rec
-		j.mu.Unlock()
-		rec.Write = w.rec
-		if err := tx.PutJob(&rec); err != nil {
-			return err
-		}
-		for _, t := range w.tasks {
-			if err := tx.PutTask(t); err != nil {
-				return err
-			}
-		}
-		for _, t := range first {
-			if err := tx.PutAttempt(w.attemptRecord(t)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (w *writeState) firstStep(ev coordinator.Event, extra func(*journal.Tx) error) error {
-	_, err := w.step(ev, func(tx *journal.Tx, _ *coordinator.Machine) error { return extra(tx) })
-	return err
-}
+var errDecided = errors.New("the commit of this job is decided")
 
 // attemptEpoch is the epoch under which an attempt was journalled, if it is open.
 func (s *Server) attemptEpoch(h *planv1.ManifestHeader) (uint64, bool) {

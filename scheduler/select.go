@@ -8,21 +8,33 @@ import (
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
-func (s *Server) planSelect(j *job, q sql.Query) (*plan.Plan, error) {
+// query is a SELECT that is planned, at least to its first stages.
+type query struct {
+	planner plan.Planner
+	first   plan.Batch
+}
+
+func (q *query) plan() *plan.Plan { return q.planner.Plan() }
+
+func (s *Server) planSelect(j *job, q sql.Query) (*query, error) { return s.planQuery(j, q, false) }
+
+// planQuery plans a query; keep: its rows are for the scheduler.
+func (s *Server) planQuery(j *job, q sql.Query, keep bool) (*query, error) {
 	a, err := s.analyze(j.ctx, j, q.Text)
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Build(plan.Request{
-		SQL: a.result.Sql, Columns: a.result.Columns, MaxResultBytes: int64(s.cfg.Limits.MaxResultBytes), EngineText: a.result.PlanText,
-		Input:  plan.Input{Sources: a.sources, Stats: a.result.Stats, RowWise: a.result.RowWise, NotRowWise: a.result.NotRowWise},
-		Limits: plan.Limits{Executors: s.pool.Connected()},
-	})
+	r, err := s.request(j, a)
 	if err != nil {
-		return nil, planFailure(err)
+		return nil, err
 	}
-	j.update(func() { j.plan = p.Explain() })
-	return p, nil
+	r.Keep = keep
+	out := &query{}
+	if out.planner, out.first, err = s.plan(j, r); err != nil {
+		return nil, err
+	}
+	j.update(func() { j.plan = out.plan().Explain() })
+	return out, nil
 }
 
 func (s *Server) runSelect(j *job, q sql.Query) error {
@@ -30,14 +42,28 @@ func (s *Server) runSelect(j *job, q sql.Query) error {
 	if err != nil {
 		return err
 	}
-	out := &output{dir: filepath.Join(resultsDir(s.cfg.DataDir), j.id)}
-	task := p.Stages[0].Task(0)
-	task.JobId = j.id
+	return s.runPlannedQuery(j, p)
+}
+
+func (s *Server) runPlannedQuery(j *job, p *query) error {
+	l := s.newLoop(j, nil, p.planner)
+	if root := p.plan().Root; root != nil {
+		return s.runWithRoot(l, p, root)
+	}
+	out := &output{dir: filepath.Join(resultsDir(s.cfg.DataDir), j.id), pipelined: j.settings().Pipelined}
 	j.update(func() { j.output, j.rec.HasRows = out, true })
-	if err := s.runQuery(j, task); err != nil {
+	if err := l.execute(p.first); err != nil {
 		out.free()
 		return err
 	}
 	time.AfterFunc(outputKept, out.free)
 	return nil
+}
+
+// execute runs a query's stages to the end of its job's graph.
+func (l *loop) execute(first plan.Batch) error {
+	if err := l.start(first); err != nil {
+		return err
+	}
+	return l.run()
 }

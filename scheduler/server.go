@@ -14,10 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/exchangeclient"
 	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/config"
@@ -36,6 +39,8 @@ type Options struct {
 	ReconnectGrace time.Duration
 	// EmptyGrace is how long work waits for a first executor; 60 s if 0.
 	EmptyGrace time.Duration
+	// Tracing makes spans; nil: the process's own provider, which does nothing unless it was set up.
+	Tracing trace.TracerProvider
 }
 
 // Server is a running scheduler.
@@ -47,6 +52,7 @@ type Server struct {
 	pool    *dispatch.Pool
 	broker  *broker.Broker
 	sources *sources.Resolver
+	views   *views
 
 	catalogs      map[string]*catalogEntry
 	sinks         map[string]*sinkEntry
@@ -59,6 +65,7 @@ type Server struct {
 	group    sync.WaitGroup
 	grpc     *grpc.Server
 	addr     string
+	flight   *flightListener // nil: off
 	done     chan struct{}
 
 	mu       sync.Mutex
@@ -66,7 +73,15 @@ type Server struct {
 	attempts map[string]*attempt // open attempts by id
 	toResume []*job              // between recover and resume
 
-	commits commitQueue
+	commits  commitQueue
+	roots    []rootOption
+	rootPool *semaphore.Weighted
+	// commitPool bounds the commits that are sent at one time, over all tables.
+	commitPool *semaphore.Weighted
+	caches     *caches
+	physical   sync.Map // job id → plan.Physical of jobs that have not begun
+
+	exchanges *exchangeclient.Dialer
 
 	endedMu  sync.Mutex
 	ended    map[string]time.Time // attempts of this incarnation that their executor has reported over
@@ -74,8 +89,11 @@ type Server struct {
 	sweepNow chan struct{}
 }
 
+// commitsAtOnce is enough for tables on many disks and little for one catalog.
+const commitsAtOnce = 64
+
 // Start opens the journal, recovers what an earlier incarnation left, and serves until Stop.
-func Start(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
+func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option) (*Server, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	listen := cmp.Or(cfg.Listen, "127.0.0.1:0")
 	cfg = cloneConfig(cfg, listen)
@@ -97,6 +115,11 @@ func Start(ctx context.Context, cfg *config.Config, opts Options) (*Server, erro
 		cfg: cfg, opts: opts, log: opts.Logger, journal: jr, jobs: map[string]*job{}, attempts: map[string]*attempt{},
 		stopping: make(chan struct{}), done: make(chan struct{}), ended: map[string]time.Time{}, sweepNow: make(chan struct{}, 1),
 	}
+	for _, o := range more {
+		o(s)
+	}
+	s.commitPool = semaphore.NewWeighted(commitsAtOnce)
+	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(guard); err != nil {
 		s.stop()
@@ -112,14 +135,23 @@ func cloneConfig(cfg *config.Config, listen string) *config.Config {
 }
 
 func (s *Server) start(guard *guard) error {
-	var err error
+	err := s.openViews()
+	if err != nil {
+		return err
+	}
 	if err = os.RemoveAll(resultsDir(s.cfg.DataDir)); err != nil { // rows of an earlier incarnation: nobody can ask for them any more
 		return fmt.Errorf("data directory: %w", err)
 	}
 	if s.sources, err = newSources(s.cfg, s.log); err != nil {
 		return err
 	}
-	s.broker = broker.New(brokerConfig(s.cfg, s.journal.Epoch(), s.log))
+	if s.exchanges, err = newDialer(s.cfg); err != nil {
+		return err
+	}
+	if s.caches, err = openCaches(filepath.Join(s.cfg.DataDir, "cache")); err != nil {
+		return err
+	}
+	s.broker = broker.New(s.views.watchSecrets(brokerConfig(s.cfg, s.journal.Epoch(), s.log)))
 	if err := s.openCatalogs(s.ctx); err != nil {
 		return err
 	}
@@ -142,6 +174,7 @@ func (s *Server) listen(guard *guard) error {
 		return err
 	}
 	opts := append(append(rpc.ServerOptions(), s.survive()...), guard.options()...)
+	opts = append(opts, s.views.grpcOptions()...)
 	if creds != nil {
 		opts = append(opts, grpc.Creds(creds))
 	}
@@ -153,6 +186,9 @@ func (s *Server) listen(guard *guard) error {
 		return fmt.Errorf("listen on %s: %w; choose another address with listen in the configuration", s.cfg.Listen, err)
 	}
 	s.addr = l.Addr().String()
+	if err := errors.Join(s.views.serve(guard), s.adoptInputs(), s.listenFlight(guard)); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	s.spawn(func() { s.pool.Watch(s.ctx) })
 	s.spawn(func() { s.sweepLoop(s.ctx) })
 	s.spawn(func() {
@@ -193,6 +229,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		close(s.stopping)
 		s.waitSealed(ctx)
+		s.stopFlight(ctx)
 		s.stop()
 		s.pool.Close()
 		stopped := make(chan struct{})
@@ -213,8 +250,14 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) closeParts() error {
 	var errs []error
+	if s.exchanges != nil {
+		errs = append(errs, s.exchanges.Close())
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	if s.views != nil {
+		errs = append(errs, s.views.close(ctx))
+	}
 	for _, e := range s.sinks {
 		errs = append(errs, e.stop(ctx))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
@@ -119,14 +120,15 @@ func (s *Server) runSession(j *job) error {
 	for i := range tasks {
 		tasks[i] = &planv1.Task{JobId: j.id, Task: int32(i), Work: &planv1.Task_Write{Write: &planv1.WriteTask{}}} //nolint:gosec // bounded above
 	}
-	w, err := newWriteState(s, j, t, p.mode, p.spec, tasks, coordinator.New(j.id, s.journal.Epoch()))
+	w, err := newWriteState(s, j, t, p.mode, p.spec, coordinator.New(j.id, s.journal.Epoch()))
 	if err != nil {
 		return err
 	}
-	if w.rec, err = writeRecord(p, len(tasks)); err != nil {
+	w.tasks = tasks
+	if w.rec, err = writeRecord(p); err != nil {
 		return err
 	}
-	return s.runWrite(w, nil)
+	return s.runWrite(w, nil, plan.Batch{}, nil)
 }
 
 // session finds the caller's open session.
@@ -159,6 +161,9 @@ func (a *clientAPI) BeginAttempt(ctx context.Context, r *schedulerv1.BeginAttemp
 		return nil, status.Errorf(codes.InvalidArgument, "session %s has %d tasks; there is no task %d", j.id, len(w.tasks), r.Task)
 	}
 	at, err := w.newAttempt(task)
+	if errors.Is(err, errDecided) {
+		return nil, status.Errorf(codes.FailedPrecondition, "session %s has ended", j.id)
+	}
 	if err != nil {
 		return nil, grpcError(err)
 	}

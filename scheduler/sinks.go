@@ -20,6 +20,7 @@ import (
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/sources"
+	"github.com/signet-io/signet/scheduler/telemetry"
 )
 
 // sinkEntry is one installed sink.
@@ -72,6 +73,7 @@ func (s *Server) openSinks() error {
 		pc := host.Config{
 			Name: c.sink, Path: filepath.Join(dir, "signet-sink-"+c.sink), Dir: run, Register: s.broker.Register,
 			Logger: s.log, Isolation: isolation, Unlocked: s.cfg.Plugins.AllowUnlocked, StartTimeout: s.cfg.Timeouts.PluginStart, DrainTimeout: s.cfg.Timeouts.Drain,
+			DialOptions: telemetry.PluginCalls(s.views.metrics, s.views.tracer, c.sink), ServerOptions: telemetry.HostCalls(s.views.tracer, c.sink),
 		}
 		if lock != nil {
 			if l, ok := lock.Find(c.sink); ok {

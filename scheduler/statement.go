@@ -19,6 +19,7 @@ import (
 
 // run takes a job from its submission to its end.
 func (s *Server) run(j *job) {
+	defer s.freeOutputs(j)
 	defer close(j.done)
 	defer j.cancel(nil)
 	defer func() {
@@ -28,6 +29,7 @@ func (s *Server) run(j *job) {
 		}
 	}()
 	s.end(j, s.execute(j))
+	s.keepResult(j)
 	s.trim()
 }
 
@@ -53,8 +55,14 @@ func (s *Server) execute(j *job) error {
 	if j.rec.Write != nil { // planned by an earlier incarnation
 		return s.resumeWrite(j)
 	}
-	if j.rec.Kind == kindSession {
+	if j.rec.RootBegun {
+		return errRootInterrupted()
+	}
+	switch j.rec.Kind {
+	case kindSession:
 		return s.runSession(j)
+	case kindPlan:
+		return s.runPhysical(j)
 	}
 	start := time.Now()
 	stmt, err := sql.Parse(j.rec.SQL)
@@ -77,6 +85,10 @@ func (s *Server) execute(j *job) error {
 		return s.createSchema(j, st)
 	case *sql.DropTable:
 		return s.dropTable(j, st)
+	case *sql.Cache:
+		return s.runCache(j, st)
+	case *sql.Uncache:
+		return s.runUncache(j, st)
 	case *sql.ShowCatalogs:
 		return s.answer(j, []string{"catalog"}, oneColumn(s.catalogNames()))
 	case *sql.ShowSchemas:
@@ -102,6 +114,8 @@ const (
 	kindShow    = "show"
 	kindExplain = "explain"
 	kindSession = "session"
+	kindCache   = "cache"
+	kindPlan    = "plan"
 )
 
 func kindOf(st sql.Statement) string {
@@ -115,8 +129,10 @@ func kindOf(st sql.Statement) string {
 			return kindCreate
 		}
 		return kindDDL
-	case *sql.CreateSchema, *sql.DropTable:
+	case *sql.CreateSchema, *sql.DropTable, *sql.Uncache:
 		return kindDDL
+	case *sql.Cache:
+		return kindCache
 	case *sql.Explain:
 		return kindExplain
 	default:

@@ -16,6 +16,7 @@ import (
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/plan"
 )
 
 const (
@@ -26,13 +27,16 @@ const (
 var errCancelled = errors.New("cancelled")
 
 // submit makes a job durable and starts it. With a known key it returns the job that the key names (S64).
-func (s *Server) submit(principal string, r *schedulerv1.SubmitRequest) (*job, bool, error) {
+func (s *Server) submit(principal string, r *schedulerv1.SubmitRequest, with ...func(*journal.Job)) (*job, bool, error) {
 	if err := checkSubmit(r); err != nil {
 		return nil, false, err
 	}
 	rec, err := newRecord(principal, s.cfg.Cluster, r)
 	if err != nil {
 		return nil, false, err
+	}
+	for _, f := range with {
+		f(&rec)
 	}
 	return s.enter(rec)
 }
@@ -81,6 +85,7 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	}
 	j := newJob(s.ctx, rec)
 	s.jobs[rec.ID] = j
+	s.observeEntered(j)
 	s.spawn(func() { s.run(j) })
 	return j, false, nil
 }
@@ -94,7 +99,8 @@ func checkSubmit(r *schedulerv1.SubmitRequest) error {
 	case len(r.IdempotencyKey) > maxKey || strings.ContainsRune(r.IdempotencyKey, 0):
 		return fail(codeUser, "", "an idempotency key has at most %d bytes and no NUL", maxKey)
 	}
-	return nil
+	_, err := plan.ParseSettings(r.Settings)
+	return planFailure(err)
 }
 
 func newRecord(principal, cluster string, r *schedulerv1.SubmitRequest) (journal.Job, error) {
@@ -191,6 +197,7 @@ func (s *Server) show(j *job, rec journal.Job) {
 			j.progress.StagesDone, j.progress.TasksDone = j.progress.Stages, j.progress.Tasks
 		}
 	})
+	s.observeEnded(j, rec)
 	attrs := []any{"job", j.id, "kind", rec.Kind, "state", string(rec.State), "millis", rec.Finished.Sub(rec.Submitted).Milliseconds()}
 	if rec.Error != nil {
 		attrs = append(attrs, "code", rec.Error.Code, "error", rec.Error.Message)

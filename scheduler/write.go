@@ -32,7 +32,7 @@ type writeState struct {
 	target *target
 	mode   sinkv1.WriteMode
 	spec   *planv1.WriteSpec
-	tasks  []*planv1.Task // planned; attempts are copies
+	tasks  []*planv1.Task // those that write, planned; attempts are copies
 	store  storage.Store
 
 	mu      sync.Mutex
@@ -45,19 +45,23 @@ type writeState struct {
 	rec      *journal.Write
 	restored []*executorv1.AttemptRef // attempts of an earlier incarnation
 	resumed  bool                     // an earlier incarnation began it
+	before   []stageRun               // of an earlier incarnation: all stages
+	outputs  []*journal.Output        // what they had left on executors
 	created  map[string]bool          // metadata files that the sink has made
 	leases   []*broker.Lease          // those under which it could
 	stagings int
 
+	generations map[string]int // by attempt of an earlier incarnation
+
 	commitStart time.Time // of the newest commit call
 }
 
-func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, tasks []*planv1.Task, m *coordinator.Machine) (*writeState, error) {
+func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, m *coordinator.Machine) (*writeState, error) {
 	store, err := t.entry.store(spec.DataLocation)
 	if err != nil {
 		return nil, fail(codeUser, "set write.data.path to a location that this scheduler can reach", "table %s: data location %s: %w", t, spec.DataLocation, err)
 	}
-	return &writeState{s: s, job: j, target: t, mode: mode, spec: spec, tasks: tasks, store: store, machine: m, changed: make(chan struct{}), settled: make(chan struct{})}, nil
+	return &writeState{s: s, job: j, target: t, mode: mode, spec: spec, store: store, machine: m, changed: make(chan struct{}), settled: make(chan struct{})}, nil
 }
 
 // step journals one step of the machine together with what extra writes, and keeps the machine only if that went well.
@@ -115,6 +119,7 @@ func (s *Server) acceptManifest(ctx context.Context, r *manifest.Reader) (accept
 	if j == nil {
 		return false, "no such job", nil
 	}
+	s.observeHolder(s.attempt(h.AttemptId), s.pool.Holder(h.AttemptId))
 	j.mu.Lock()
 	w := j.write
 	j.mu.Unlock()
@@ -165,7 +170,7 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 	}
 	epoch, known := w.s.attemptEpoch(h)
 	if !known {
-		return false, "the attempt is not open: it was replaced, or its job has ended", nil
+		return false, errNotOpen.Error(), nil
 	}
 	expect := coordinator.Expectation{
 		JobID: w.job.id, Stage: h.Stage, Task: h.Task, AttemptID: h.AttemptId, Epoch: epoch, TableUUID: w.spec.TableUuid, SchemaID: w.spec.SchemaId,
@@ -173,9 +178,12 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		SortOrders: []int32{0, w.spec.SortOrderId}, Seen: w.hasPath,
 	}
 	files, err := w.check(ctx, expect, r)
+	if ctx.Err() != nil { // says nothing about the manifest; its executor reports again
+		return false, "", context.Cause(ctx)
+	}
 	if err != nil {
 		w.s.log.Warn("task manifest refused", "job", w.job.id, "task", h.Task, "attempt", h.AttemptId, "error", err)
-		w.job.send(taskFailed{h.AttemptId, &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}})
+		w.job.send(taskFailed{attempt: h.AttemptId, err: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}})
 		return false, err.Error(), nil
 	}
 	if err := fault.Hit("scheduler.manifest.before-journal"); err != nil {
@@ -191,18 +199,44 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 	if err != nil {
 		return false, "", err
 	}
-	if _, err := w.step(ev, func(tx *journal.Tx, _ *coordinator.Machine) error { return tx.PutManifest(rec) }); err != nil {
+	if err := w.acceptOpen(h, ev, rec); err != nil {
 		var lost *coordinator.LostError
-		if errors.As(err, &lost) || errors.Is(err, coordinator.ErrFenced) {
+		if errors.As(err, &lost) || errors.Is(err, coordinator.ErrFenced) || errors.Is(err, errNotOpen) {
 			return false, err.Error(), nil
 		}
 		return false, "", err
 	}
 	w.job.held(h.AttemptId, w.s.pool.Holder(h.AttemptId))
-	w.s.closeAttempt(h.AttemptId)
 	w.stage().add(int(h.Task), rec.Chunks)
 	w.job.send(taskAccepted{attempt: h.AttemptId, task: h.Task, rows: t.Rows, bytes: t.Bytes})
 	return true, "", nil
+}
+
+var errNotOpen = errors.New("the attempt is not open: it was replaced, or its job has ended")
+
+// acceptOpen makes a manifest the winner of its task if its attempt is still open. The check of the files took time, in which the loop may have
+// given the attempt up; whether it has, the step and closing the attempt are one decision, which giveUp takes part in. Otherwise the coordinator
+// could accept an attempt that its executor was told to drop.
+func (w *writeState) acceptOpen(h *planv1.ManifestHeader, ev coordinator.Accept, rec *journal.Manifest) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if epoch, open := w.s.attemptEpoch(h); !open || epoch != ev.Epoch {
+		return errNotOpen
+	}
+	if _, err := w.stepLocked(ev, func(tx *journal.Tx, _ *coordinator.Machine) error { return tx.PutManifest(rec) }); err != nil {
+		return err
+	}
+	w.s.closeAttempt(h.AttemptId)
+	return nil
+}
+
+// giveUp closes an attempt. nil: it was not open; it may have won, and then nobody may touch its files.
+func (w *writeState) giveUp(id string) *attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.s.attempt(id)
+	w.s.closeAttempt(id)
+	return a
 }
 
 type taskAccepted struct {
@@ -272,13 +306,12 @@ func manifestRecord(r *manifest.Reader) (*journal.Manifest, error) {
 	return rec, nil
 }
 
+// task finds a task that writes; nil: there is none.
 func (w *writeState) task(stage, task int32) *planv1.Task {
-	for _, t := range w.tasks {
-		if t.Stage == stage && t.Task == task {
-			return t
-		}
+	if task < 0 || int(task) >= len(w.tasks) || w.tasks[task].Stage != stage {
+		return nil
 	}
-	return nil
+	return w.tasks[task]
 }
 
 func attemptPrefix(spec *planv1.WriteSpec, job string, stage, task int32, attempt string) string {
@@ -341,6 +374,7 @@ func (g gate) Settle(_ context.Context, seq int, o coordinator.Outcome) error {
 	if err != nil {
 		return err
 	}
+	g.w.job.view.outcome(o)
 	if err := fault.Hit("scheduler.settle.before-journal"); err != nil {
 		return err
 	}

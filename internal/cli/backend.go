@@ -12,6 +12,10 @@ import (
 // cluster is a running scheduler as this package needs it.
 type cluster interface {
 	Addr() string
+	// FlightAddr is where Flight SQL is served; "" if it is not.
+	FlightAddr() string
+	// HTTPAddr is where the REST API is served; "" if it is not.
+	HTTPAddr() string
 	Done() <-chan struct{}
 	// ExecutorExited tells that a local executor process is gone, so that its work moves at once.
 	ExecutorExited(pid int)

@@ -126,7 +126,7 @@ func TestSQL_ExplainIsPlainText(t *testing.T) {
 func TestSQL_PassesWhatTheSchedulerNeeds(t *testing.T) {
 	f := answering(t)
 	var c command
-	require.Equal(t, cli.ExitOK, c.at(t, f.Start(t), "sql", "SELECT 1", "--catalog", "lake", "--schema", "demo", "--idempotency-key", "k"))
+	require.Equal(t, cli.ExitOK, c.at(t, f.Start(t), "sql", "SELECT 1", "--catalog", "lake", "--schema", "demo", "--idempotency-key", "k", "--set", "signet.planner=adaptive", "--set", "a = b=c "))
 	r := f.Seen().Submits[0]
 	wd, err := os.Getwd()
 	require.NoError(t, err)
@@ -135,6 +135,7 @@ func TestSQL_PassesWhatTheSchedulerNeeds(t *testing.T) {
 	require.Equal(t, "demo", r.GetDefaultSchema())
 	require.Equal(t, wd, r.GetBaseDir())
 	require.Equal(t, "k", r.GetIdempotencyKey())
+	require.Equal(t, map[string]string{"signet.planner": "adaptive", "a": "b=c"}, r.GetSettings())
 }
 
 func TestSQL_ReadsScripts(t *testing.T) {
@@ -233,6 +234,8 @@ func TestUsageErrors(t *testing.T) {
 		"unknown flag":          {"sql", "--nonsense"},
 		"unknown output":        {"sql", "SELECT 1", "-o", "xml", "--scheduler", addr},
 		"no statement":          {"sql", "--scheduler", addr},
+		"setting without value": {"sql", "SELECT 1", "--set", "signet.planner", "--scheduler", addr},
+		"setting twice":         {"sql", "SELECT 1", "--set", "a=1", "--set", "a=2", "--scheduler", addr},
 		"only comments":         {"sql", "-- x", "--scheduler", addr},
 		"missing file":          {"sql", "-f", "/does/not/exist", "--scheduler", addr},
 		"no id":                 {"job", "--scheduler", addr},

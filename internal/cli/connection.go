@@ -94,14 +94,18 @@ func (c *connection) options() ([]client.Option, error) {
 // ownVariables are read by this package; the rest of SIGNET_* belongs to the configuration.
 var ownVariables = []string{"SIGNET_SCHEDULER", "SIGNET_TOKEN_FILE", "SIGNET_TLS_CA", fault.Env}
 
-// loadConfig reads the configuration of a scheduler in this process. Flags go by their keys; empty ones are not set.
-func loadConfig(path string, flags map[string]any) (*config.Config, error) {
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+// settingVariables are the variables that belong to the configuration.
+func settingVariables() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(ownVariables, name)
 	})
+}
+
+// loadConfig reads the configuration of a scheduler in this process. Flags go by their keys; empty ones are not set.
+func loadConfig(path string, flags map[string]any) (*config.Config, error) {
 	maps.DeleteFunc(flags, func(_ string, v any) bool { return v == "" })
-	cfg, err := config.Load(path, env, flags)
+	cfg, err := config.Load(path, settingVariables(), flags)
 	if err == nil {
 		err = cfg.CheckSecrets()
 	}

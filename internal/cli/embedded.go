@@ -113,7 +113,7 @@ func closeToOthers(cfg *config.Config, run string) (join, token string, err erro
 		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
 		return text, config.SecretFile(file)
 	}
-	cfg.Listen, cfg.TLS, cfg.Auth = "127.0.0.1:0", config.TLS{}, config.Auth{}
+	cfg.Listen, cfg.TLS, cfg.Auth, cfg.Flight, cfg.HTTP = "127.0.0.1:0", config.TLS{}, config.Auth{}, config.Flight{}, config.HTTP{}
 	join, cfg.Auth.JoinToken = secret("join")
 	var client config.Secret
 	token, client = secret("client")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/signet-io/signet/internal/tracing/export"
 )
 
 // app is what the commands share.
@@ -23,7 +26,16 @@ type app struct {
 func Main(args []string, signals <-chan os.Signal) int {
 	// A reader that leaves early (`| head`) is an error of the write, not the death of a process that has children to stop.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return Run(context.Background(), args, System(), signals)
+	ctx := context.Background()
+	stop, err := export.Setup(ctx, "signet", Version)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "warning: no traces: %v\n", err)
+	}
+	code := Run(ctx, args, System(), signals)
+	if err := stop(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "warning: traces: %v\n", err)
+	}
+	return code
 }
 
 // Run is Main over given streams and signals.
@@ -68,7 +80,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{code: ExitUsage, err: err} })
-	root.AddCommand(a.sqlCommand(), a.schedulerCommand(), a.executorCommand(), a.jobsCommand(), a.jobCommand(), a.cancelCommand(), a.infoCommand(), a.sinkCommand(), a.versionCommand())
+	root.AddCommand(a.sqlCommand(), a.schedulerCommand(), a.executorCommand(), a.jobsCommand(), a.jobCommand(), a.cancelCommand(), a.historyCommand(), a.infoCommand(), a.sinkCommand(), a.versionCommand())
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.streams.Out) // which the next call keeps

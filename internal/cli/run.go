@@ -77,6 +77,9 @@ func (r *run) options() []client.StatementOption {
 			close(r.known)
 		}),
 	}
+	if len(r.flags.settings) > 0 {
+		opts = append(opts, client.WithSettings(r.flags.settings))
+	}
 	if r.key != "" {
 		opts = append(opts, client.WithIdempotencyKey(r.key))
 	}

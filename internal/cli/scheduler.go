@@ -19,7 +19,8 @@ func (a *app) schedulerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "scheduler", Short: "Run a scheduler", Args: cobra.NoArgs,
 		Long: "Run a scheduler until SIGTERM or Ctrl-C. Open jobs stay in its journal and go on at the next start.\n\n" +
-			"Standard output gets one line, `listening on HOST:PORT`, once it serves; logs go to standard error.",
+			"Standard output gets one line, `listening on HOST:PORT`, once it serves, and further ones, `flight sql on HOST:PORT` and\n" +
+			"`http on HOST:PORT`, for what is configured; logs go to standard error.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(file, map[string]any{"listen": listen, "data_dir": dataDir})
 			if err != nil {
@@ -65,6 +66,12 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	if _, err := fmt.Fprintf(a.streams.Out, "listening on %s\n", s.Addr()); err != nil {
 		return errors.Join(err, stop(expired()))
+	}
+	if at := s.FlightAddr(); at != "" {
+		fmt.Fprintf(a.streams.Out, "flight sql on %s\n", at)
+	}
+	if at := s.HTTPAddr(); at != "" {
+		fmt.Fprintf(a.streams.Out, "http on %s\n", at)
 	}
 	select {
 	case sig := <-a.signals:

@@ -20,6 +20,8 @@ type sqlFlags struct {
 	key             string
 	catalog, schema string
 	quiet           bool
+	set             []string
+	settings        map[string]string
 }
 
 func (a *app) sqlCommand() *cobra.Command {
@@ -50,6 +52,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	fl.StringVar(&f.key, "idempotency-key", "", "what must happen once; see above")
 	fl.StringVar(&f.catalog, "catalog", "", "catalog of names that give none")
 	fl.StringVar(&f.schema, "schema", "", "schema of names that give none")
+	fl.StringArrayVar(&f.set, "set", nil, "setting of the statements, NAME=VALUE, such as signet.planner=adaptive; may be repeated")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	a.connectionFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(format.Kinds, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
@@ -70,6 +73,9 @@ func (f sqlFlags) keyOf(i, statements int) string {
 func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error) {
 	if !slices.Contains(format.Kinds, f.output) {
 		return usageError("--output %q: want one of %s", f.output, strings.Join(format.Kinds, ", "))
+	}
+	if f.settings, err = readSettings(f.set); err != nil {
+		return err
 	}
 	statements, err := a.readStatements(args, f.file)
 	if err != nil {
@@ -108,6 +114,22 @@ func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error)
 		}
 	}
 	return nil
+}
+
+// readSettings reads --set NAME=VALUE. The scheduler knows which names there are.
+func readSettings(list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, usageError("--set %q: want NAME=VALUE", s)
+		}
+		if _, twice := out[name]; twice {
+			return nil, usageError("--set %s: it is set twice", name)
+		}
+		out[name] = strings.TrimSpace(value)
+	}
+	return out, nil
 }
 
 // end stops what connect started. After a second Ctrl-C there is no patience left.

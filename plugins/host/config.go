@@ -39,6 +39,9 @@ type Config struct {
 	StartTimeout time.Duration
 	// DrainTimeout bounds how long Stop waits for running calls. Default: 30 s.
 	DrainTimeout time.Duration
+	// DialOptions and ServerOptions come before the host's own, for calls of the plugin and of what Register registers: to measure and trace them.
+	DialOptions   []grpc.DialOption
+	ServerOptions []grpc.ServerOption
 	// Deadlines are those of calls whose context has none; see DefaultDeadlines.
 	Deadlines Deadlines
 }

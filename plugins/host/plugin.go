@@ -81,7 +81,7 @@ func prepare(cfg Config, run *runDir, img *image) *Plugin {
 	logs := newLogSink(p.cfg.Logger)
 	p.process = newProcess(&p.cfg, nil, run, img, logs)
 	p.facade = newFacade(&p.cfg, p.process)
-	dial := append(rpc.DialOptions(),
+	dial := append(append(rpc.DialOptions(), cfg.DialOptions...),
 		// Keepalive finds dead networks, and this is none; other languages' servers answer pings at this rate with GOAWAY.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: math.MaxInt64}),
 		grpc.WithChainUnaryInterceptor(p.facade.unary), grpc.WithChainStreamInterceptor(p.facade.stream))
@@ -163,7 +163,7 @@ func (p *Plugin) greet(ctx context.Context) error {
 
 // serve serves signet.host.v1 to this plugin, which alone has the certificate, as long as it runs.
 func (p *Plugin) serve(l net.Listener) {
-	p.services = grpc.NewServer(append(rpc.ServerOptions(), grpc.Creds(credentials.NewTLS(p.tls())))...)
+	p.services = grpc.NewServer(append(append(rpc.ServerOptions(), p.cfg.ServerOptions...), grpc.Creds(credentials.NewTLS(p.tls())))...)
 	if p.cfg.Register != nil {
 		p.cfg.Register(p.services)
 	}

@@ -53,7 +53,7 @@ func newHost(conn grpc.ClientConnInterface, lease string) *Host {
 }
 
 func (h *Host) bind(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, protocol.LeaseKey, h.lease)
+	return metadata.AppendToOutgoingContext(passTrace(ctx), protocol.LeaseKey, h.lease)
 }
 
 // LoadTable loads the table's metadata from the host's catalog. Where known is still the current metadata location, loc equals known and

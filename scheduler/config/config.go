@@ -17,11 +17,13 @@ type Config struct {
 	Auth      Auth               `koanf:"auth"`
 	Catalogs  map[string]Catalog `koanf:"catalogs"`
 	Sources   Sources            `koanf:"sources"`
+	Flight    Flight             `koanf:"flight"`
 	Plugins   Plugins            `koanf:"plugins"`
 	Executors Executors          `koanf:"executors"`
 	Timeouts  Timeouts           `koanf:"timeouts"`
 	Limits    Limits             `koanf:"limits"`
 	Log       Log                `koanf:"log"`
+	HTTP      HTTP               `koanf:"http"`
 }
 
 // TLS are PEM files. ClientCA, if set, demands client certificates that it signed.
@@ -29,6 +31,7 @@ type TLS struct {
 	Cert     string `koanf:"cert" kind:"path"`
 	Key      string `koanf:"key" kind:"path"`
 	ClientCA string `koanf:"client_ca" kind:"path"`
+	CA       string `koanf:"ca" kind:"path"` // verifies executors on other machines, whose outputs this scheduler fetches
 }
 
 // Enabled says whether listeners speak TLS.
@@ -108,6 +111,7 @@ type Timeouts struct {
 	ExecutorLoss time.Duration `koanf:"executor_loss"` // an executor unheard of for this long is lost
 	PluginStart  time.Duration `koanf:"plugin_start"`
 	Drain        time.Duration `koanf:"drain"` // how long a shutdown waits for running work
+	Root         time.Duration `koanf:"root"`  // a scheduler root may run this long; a commit, until its seal
 }
 
 // Limits are bounds on single jobs.
@@ -116,6 +120,12 @@ type Limits struct {
 	CommitRetries  int   `koanf:"commit_retries"`   // further attempts after definite conflicts
 	MaxResultBytes Bytes `koanf:"max_result_bytes"` // of one SELECT
 	MaxSourceFiles int   `koanf:"max_source_files"` // of one statement
+	MaxInlineBytes Bytes `koanf:"max_inline_bytes"` // of a scheduler root's result, which travels inside the job's status
+	MaxTasks       int   `koanf:"max_tasks"`        // of one stage
+	MaxStages      int   `koanf:"max_stages"`       // of one job
+	Roots          int   `koanf:"roots"`            // scheduler roots that run at one time, commits not among them
+	// MaxEventLogBytes of one job's history; past it only plans and the end are written.
+	MaxEventLogBytes Bytes `koanf:"max_event_log_bytes"`
 }
 
 // Log says what is logged; always to stderr.

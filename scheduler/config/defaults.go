@@ -9,7 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/signet-io/signet/internal/rpc"
 )
+
+// MaxInline is the largest result that fits into a job's status: a message, less what else a status says.
+const MaxInline = rpc.MaxMessage - 256<<10
 
 // DefaultDataDir is $XDG_DATA_HOME/signet, or ~/.local/share/signet.
 func DefaultDataDir() string {
@@ -52,12 +57,19 @@ func base() *Config {
 			ExecutorLoss: 15 * time.Second,
 			PluginStart:  20 * time.Second,
 			Drain:        30 * time.Second,
+			Root:         10 * time.Minute,
 		},
 		Limits: Limits{
 			TaskRetries:    3,
 			CommitRetries:  20,
 			MaxResultBytes: 64 << 20,
 			MaxSourceFiles: 100_000,
+			MaxInlineBytes: MaxInline,
+			MaxTasks:       10_000,
+			MaxStages:      1_000,
+			Roots:          16,
+
+			MaxEventLogBytes: 64 << 20,
 		},
 		Log: Log{Level: "info", Format: "text"},
 	}
@@ -141,6 +153,17 @@ func (c *Config) SecretEnv() []string {
 	c.eachSecret(func(_ string, s Secret) {
 		if s.Env() != "" {
 			out = append(out, s.Env())
+		}
+	})
+	return out
+}
+
+// SecretValues are what the secrets say now: what must not be shown.
+func (c *Config) SecretValues() []string {
+	var out []string
+	c.eachSecret(func(_ string, s Secret) {
+		if v, err := s.Resolve(); err == nil { // CheckSecrets tells what is missing
+			out = append(out, v)
 		}
 	})
 	return out

@@ -23,6 +23,8 @@ func (c *Config) Validate() error {
 	v.check(clusterName.MatchString(c.Cluster), "cluster", c.Cluster, "want 1 to 40 of a-z, 0-9 and -")
 	v.check(filepath.IsAbs(c.DataDir) && c.DataDir != "/", "data_dir", c.DataDir, "want a directory of its own, as an absolute path")
 	v.listen(c)
+	v.http(c)
+	v.flight(c)
 	v.tls(c)
 	v.tokens(c.Auth.Tokens)
 	for _, name := range sortedKeys(c.Catalogs) {
@@ -222,7 +224,7 @@ func (v *validator) executors(e *Executors) {
 
 func (v *validator) timeouts(t *Timeouts) {
 	for key, d := range map[string]time.Duration{
-		"timeouts.heartbeat": t.Heartbeat, "timeouts.executor_loss": t.ExecutorLoss, "timeouts.plugin_start": t.PluginStart, "timeouts.drain": t.Drain,
+		"timeouts.heartbeat": t.Heartbeat, "timeouts.executor_loss": t.ExecutorLoss, "timeouts.plugin_start": t.PluginStart, "timeouts.drain": t.Drain, "timeouts.root": t.Root,
 	} {
 		v.check(d > 0, key, d, "want more than 0")
 	}
@@ -234,5 +236,10 @@ func (v *validator) limits(l *Limits) {
 	v.check(l.TaskRetries >= 0, "limits.task_retries", l.TaskRetries, "want 0 or more")
 	v.check(l.CommitRetries >= 0, "limits.commit_retries", l.CommitRetries, "want 0 or more")
 	v.check(l.MaxResultBytes > 0, "limits.max_result_bytes", l.MaxResultBytes, "want more than 0")
+	v.check(l.MaxEventLogBytes > 0, "limits.max_event_log_bytes", l.MaxEventLogBytes, "want more than 0")
 	v.check(l.MaxSourceFiles > 0, "limits.max_source_files", l.MaxSourceFiles, "want more than 0")
+	v.check(l.MaxInlineBytes > 0 && l.MaxInlineBytes <= MaxInline, "limits.max_inline_bytes", int64(l.MaxInlineBytes), fmt.Sprintf("want 1 to %d: it has to fit into one message", MaxInline))
+	v.check(l.MaxTasks > 0 && l.MaxTasks <= 100_000, "limits.max_tasks", l.MaxTasks, "want 1 to 100000")
+	v.check(l.MaxStages > 0 && l.MaxStages <= 100_000, "limits.max_stages", l.MaxStages, "want 1 to 100000")
+	v.check(l.Roots > 0, "limits.roots", l.Roots, "want more than 0")
 }

@@ -21,8 +21,12 @@ type Handler interface {
 	Adopt(ref *executorv1.AttemptRef, executor string) bool
 	// TaskEnded takes an attempt's end. A nil error acknowledges it; otherwise the executor repeats the report.
 	TaskEnded(st *executorv1.TaskStatus, executor string) error
-	// ExecutorLost names the attempts that went with an executor.
+	// ExecutorLost names the attempts that went with an executor; what it kept for others is gone, too.
 	ExecutorLost(executor string, attempts []*executorv1.AttemptRef)
+	// Keep tells whether an output that an executor brings along may still be needed; otherwise it is dropped.
+	Keep(ref *executorv1.AttemptRef) bool
+	// Joined follows a registration: the attempts that were adopted, and the outputs that are kept.
+	Joined(executor string, adopted, outputs []*executorv1.AttemptRef)
 	// Progress takes what a heartbeat says of a running attempt.
 	Progress(p *executorv1.TaskProgress)
 }
@@ -81,6 +85,7 @@ type Info struct {
 	Running   int
 	Connected bool
 	LastSeen  time.Time
+	Exchange  string // address where it serves its outputs
 }
 
 // Executors lists the executors that are connected or may still come back.
@@ -89,7 +94,7 @@ func (p *Pool) Executors() []Info {
 	defer p.mu.Unlock()
 	out := make([]Info, 0, len(p.executors))
 	for id, e := range p.executors {
-		out = append(out, Info{ID: id, Host: e.info.Host, PID: int(e.info.Pid), Slots: int(e.info.Slots), Running: len(e.running), Connected: e.session != nil, LastSeen: e.lastSeen})
+		out = append(out, Info{ID: id, Host: e.info.Host, PID: int(e.info.Pid), Slots: int(e.info.Slots), Running: len(e.running), Connected: e.session != nil, LastSeen: e.lastSeen, Exchange: e.info.ExchangeAddress})
 	}
 	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.ID, b.ID) })
 	return out

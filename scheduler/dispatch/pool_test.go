@@ -24,10 +24,11 @@ const patience = 20 * time.Second
 
 // recorder is a Handler that remembers.
 type recorder struct {
-	mu    sync.Mutex
-	known map[string]bool
-	lost  chan []*executorv1.AttemptRef
-	ended chan *executorv1.TaskStatus
+	mu     sync.Mutex
+	known  map[string]bool
+	lost   chan []*executorv1.AttemptRef
+	ended  chan *executorv1.TaskStatus
+	joined chan joining
 }
 
 func (r *recorder) Adopt(ref *executorv1.AttemptRef, _ string) bool {
@@ -40,7 +41,18 @@ func (r *recorder) TaskEnded(st *executorv1.TaskStatus, _ string) error { r.ende
 
 func (r *recorder) ExecutorLost(_ string, a []*executorv1.AttemptRef) { r.lost <- a }
 
+func (r *recorder) Keep(ref *executorv1.AttemptRef) bool { return ref.JobId == "j" }
+
+func (r *recorder) Joined(executor string, adopted, outputs []*executorv1.AttemptRef) {
+	r.joined <- joining{executor, adopted, outputs}
+}
+
 func (r *recorder) Progress(*executorv1.TaskProgress) {}
+
+type joining struct {
+	executor         string
+	adopted, outputs []*executorv1.AttemptRef
+}
 
 type server struct {
 	executorv1.UnimplementedExecutorGatewayServer
@@ -53,7 +65,7 @@ func (s *server) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, 
 
 func newPool(t *testing.T, cfg dispatch.Config) (*dispatch.Pool, *recorder, executorv1.ExecutorGatewayClient) {
 	t.Helper()
-	rec := &recorder{known: map[string]bool{}, lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8)}
+	rec := &recorder{known: map[string]bool{}, lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8), joined: make(chan joining, 8)}
 	cfg.Epoch = 5
 	p := dispatch.New(cfg, rec)
 	l := bufconn.Listen(1 << 20)
@@ -234,4 +246,47 @@ func TestAnalyze_EmptyClusterSaysHowToStartOne(t *testing.T) {
 	_, err := p.Analyze(t.Context(), &executorv1.Analyze{RequestId: "q"})
 	require.ErrorIs(t, err, dispatch.ErrNoExecutor)
 	require.ErrorContains(t, err, "signet executor --scheduler")
+}
+
+func TestPool_OutputsAreKnownAndFreedOnTheirExecutors(t *testing.T) { // T9
+	p, rec, c := newPool(t, dispatch.Config{})
+	kept := []*executorv1.AttemptRef{{JobId: "j", AttemptId: "a"}, {JobId: "over", AttemptId: "b"}}
+	x, answer := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1, ExchangeAddress: "127.0.0.1:9", Outputs: kept})
+	got := <-rec.joined
+	require.Equal(t, "x", got.executor)
+	require.Len(t, got.outputs, 1)
+	require.Equal(t, "a", got.outputs[0].AttemptId)
+	require.Empty(t, got.adopted)
+	require.Len(t, answer.Adopted, 1, "what is not named is dropped")
+	require.Equal(t, "a", answer.Adopted[0].AttemptId)
+	require.Zero(t, p.Executors()[0].Running)
+	y, _ := join(t, c, &executorv1.Register{ExecutorId: "y", Slots: 1})
+	require.Equal(t, "127.0.0.1:9", p.Address("x"))
+	require.Empty(t, p.Address("y"))
+	require.Empty(t, p.Address("z"))
+
+	// Several clean-ups of one job, on one executor and on several: none takes another's place.
+	p.Free("x", "j", []string{"a"})
+	p.Free("y", "j", []string{"b"})
+	p.Free("x", "j", []string{"c"})
+	p.Free("gone", "j", []string{"d"})
+	p.FreeJob("j")
+	require.Equal(t, []string{"a"}, x.recv().GetFree().GetAttemptIds())
+	require.Equal(t, []string{"c"}, x.recv().GetFree().GetAttemptIds())
+	require.Empty(t, x.recv().GetFree().GetAttemptIds())
+	require.Equal(t, []string{"b"}, y.recv().GetFree().GetAttemptIds())
+	require.Equal(t, "j", y.recv().GetFree().GetJobId())
+}
+
+func TestSession_OneThatLeavesTakesItsOutputsAlong(t *testing.T) {
+	_, rec, c := newPool(t, dispatch.Config{ReconnectGrace: time.Hour})
+	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
+	s.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Leave{Leave: &executorv1.Leave{}}})
+	require.NoError(t, s.st.CloseSend())
+	select {
+	case lost := <-rec.lost:
+		require.Empty(t, lost)
+	case <-time.After(patience):
+		t.Fatal("nobody heard that it left")
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,10 +149,27 @@ func (p *Pool) join(reg *executorv1.Register, s *session) error {
 			answer.Adopted = append(answer.Adopted, a)
 		}
 	}
+	attempts := slices.Clone(answer.Adopted)
+	var outputs []*executorv1.AttemptRef
+	for _, o := range reg.Outputs {
+		if p.handler.Keep(o) {
+			outputs = append(outputs, o)
+		}
+	}
+	answer.Adopted = append(answer.Adopted, outputs...)
+	if !p.enter(reg, s, answer, attempts) {
+		return status.Error(codes.Unavailable, "the scheduler is stopping")
+	}
+	p.handler.Joined(reg.ExecutorId, attempts, outputs)
+	return nil
+}
+
+// enter makes the session the executor's. It returns false when the pool is closed.
+func (p *Pool) enter(reg *executorv1.Register, s *session, answer *executorv1.Registered, attempts []*executorv1.AttemptRef) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return status.Error(codes.Unavailable, "the scheduler is stopping")
+		return false
 	}
 	e := p.executors[reg.ExecutorId]
 	var lost []*executorv1.AttemptRef
@@ -168,7 +186,7 @@ func (p *Pool) join(reg *executorv1.Register, s *session) error {
 		}
 	}
 	adopted := map[string]*executorv1.AttemptRef{}
-	for _, a := range answer.Adopted {
+	for _, a := range attempts {
 		adopted[a.AttemptId] = a
 	}
 	for id, a := range e.running { // launched into the broken stream and never seen by the executor
@@ -178,13 +196,13 @@ func (p *Pool) join(reg *executorv1.Register, s *session) error {
 	}
 	e.info, e.session, e.running, e.lastSeen, e.leaving = reg, s, adopted, time.Now(), false
 	s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Registered{Registered: answer}})
-	p.cfg.Logger.Info("executor joined", "executor", reg.ExecutorId, "host", reg.Host, "pid", reg.Pid, "slots", reg.Slots, "adopted", len(answer.Adopted))
+	p.cfg.Logger.Info("executor joined", "executor", reg.ExecutorId, "host", reg.Host, "pid", reg.Pid, "slots", reg.Slots, "adopted", len(attempts), "outputs", len(answer.Adopted)-len(attempts))
 	if len(lost) > 0 {
 		go p.handler.ExecutorLost(reg.ExecutorId, lost)
 	}
 	p.fill()
 	p.signal()
-	return nil
+	return true
 }
 
 func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, executorv1.SessionResponse], id string, s *session) error {
@@ -270,9 +288,9 @@ func (p *Pool) lose(id string, e *executor) {
 	p.mu.Unlock()
 	if leaving && len(lost) == 0 {
 		p.cfg.Logger.Info("executor left", "executor", id)
-		return
+	} else {
+		p.cfg.Logger.Warn("executor lost", "executor", id, "attempts", len(lost))
 	}
-	p.cfg.Logger.Warn("executor lost", "executor", id, "attempts", len(lost))
 	p.handler.ExecutorLost(id, lost)
 }
 

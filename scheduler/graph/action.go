@@ -9,7 +9,14 @@ type Launch struct {
 	Attempt string
 	Number  int      // 1 for the task's first attempt
 	Avoid   []string // executors on which the task failed before; a preference
+	// Generation is that of what the stage reads. It belongs in the attempt's record.
+	Generation  int
+	Speculative bool // another attempt of the task runs
 }
+
+// PlanMore asks for further stages: every known one is complete. StagesAdded or PlanFailed answers. Emitted once until then, and again after
+// a restart.
+type PlanMore struct{}
 
 // AdoptAttempt: the executor that registered goes on with the attempt, or repeats its report of it.
 type AdoptAttempt struct{ Attempt, Executor string }
@@ -24,7 +31,7 @@ type Reply struct {
 	Reason  string
 }
 
-// Sweep is the duty to delete everything that the attempt wrote or may still write (S72).
+// Sweep is the duty to delete everything that the attempt wrote or may still write (S72), but for what was accepted (TaskSucceeded).
 type Sweep struct{ Attempt, Executor string }
 
 // RunRoot: start the scheduler root, off the event loop (S17). It begins with TakeRoot.
@@ -49,10 +56,15 @@ type Finish struct {
 	Reason  string   // Cancelled: who asked
 }
 
-// FreeData frees what the stages keep on executors for others to read.
-type FreeData struct{ Stages []int32 }
+// FreeData frees outputs that attempts keep on executors for others to read. It may name one again: an executor that has not got the
+// word still has it.
+type FreeData struct{ Attempts []StoredAttempt }
+
+// StoredAttempt is an attempt whose output its executor keeps. Executor is empty where nobody has noted whose it is: whoever has it.
+type StoredAttempt struct{ Attempt, Executor string }
 
 func (Launch) action()        {}
+func (PlanMore) action()      {}
 func (AdoptAttempt) action()  {}
 func (CancelAttempt) action() {}
 func (Reply) action()         {}

@@ -12,8 +12,8 @@ type PlanStarted struct{}
 type Planned struct {
 	Stages []StageSpec
 	Root   RootKind
-	// Durable: a winner's output survives its executor (task manifests in the journal, results pushed to the scheduler).
-	Durable bool
+	// More: further stages will be planned. PlanMore asks for them when all of these are complete.
+	More bool
 	// External: somebody else runs the tasks. Nothing is launched; AttemptBegun announces attempts, and the root waits for WriteFinished.
 	External bool
 }
@@ -22,9 +22,21 @@ type Planned struct {
 type StageSpec struct {
 	Tasks  int
 	Inputs []int32 // stages that must be complete first; each smaller than the stage's own number
+	// Stored: the output of a task lies on the executor that ran it, and is lost with it. Otherwise a winner's output is durable (task
+	// manifests in the journal, results pushed to the scheduler).
+	Stored bool
+	// Repeatable: a task that runs again over the same input gives the same rows in the same partitions. Otherwise whatever was made from a
+	// lost output is made again with it (S73).
+	Repeatable bool
 }
 
-// PlanFailed: the statement cannot be planned.
+// StagesAdded answers PlanMore. The stages' numbers go on from those known.
+type StagesAdded struct {
+	Stages []StageSpec
+	More   bool
+}
+
+// PlanFailed: the statement cannot be planned, or, where more stages were to come, not to its end.
 type PlanFailed struct{ Failure Failure }
 
 // Launched: the executor has been sent the attempt.
@@ -45,14 +57,18 @@ type TaskSucceeded struct {
 	Attempt string
 	Rows    int64
 	Bytes   int64
+	// Accepted: the output was made durable before the graph was asked, as a manifest that its coordinator accepted. It wins although the
+	// attempt may have been given up meanwhile; a Sweep that was emitted for it must not touch what is accepted.
+	Accepted bool
 }
 
 // TaskFailed: the attempt ended with an error.
 type TaskFailed struct {
-	Attempt string
-	Class   planv1.ErrorClass
-	Message string
-	Hint    string
+	Attempt     string
+	Class       planv1.ErrorClass
+	Message     string
+	Hint        string
+	LostAttempt string // FETCH: whose output cannot be had
 }
 
 // TaskLost: nobody will hear of the attempt again, though its executor may live. Counts as a loss.
@@ -64,17 +80,23 @@ type Progress struct {
 	Rows, Bytes int64
 }
 
-// ExecutorJoined: an executor registered and still knows these attempts of this job (running, or reported and not acknowledged). Each
-// is answered with AdoptAttempt or CancelAttempt. Attempts that were sent to it and that it does not know are retried.
+// Straggling: the attempt runs and is slow. A second one is launched beside it, if Config.MaxSpeculative has room.
+type Straggling struct{ Attempt string }
+
+// ExecutorJoined: an executor registered and still knows these attempts of this job (running, or reported and not acknowledged), and keeps
+// the outputs of these. Each attempt is answered with AdoptAttempt or CancelAttempt, and an output that nobody needs with FreeData.
+// Attempts that were sent to it and that it does not know are retried; outputs that it should have and has not are gone.
 type ExecutorJoined struct {
 	Executor string
 	Attempts []string
+	Outputs  []string
 }
 
 // ExecutorLost: an executor is gone, with all that it had not delivered.
 type ExecutorLost struct{ Executor, Reason string }
 
-// AdoptionExpired: executors had their time to register again after a restart. Attempts that none of them claimed are retried.
+// AdoptionExpired: executors had their time to register again after a restart. Attempts that none of them claimed are retried, and outputs
+// that none of them has are gone.
 type AdoptionExpired struct{}
 
 // WriteFinished: an external writer says that it has delivered everything.
@@ -104,6 +126,8 @@ type ResultReleased struct{}
 func (PlanStarted) event()       {}
 func (Planned) event()           {}
 func (PlanFailed) event()        {}
+func (StagesAdded) event()       {}
+func (Straggling) event()        {}
 func (Launched) event()          {}
 func (LaunchFailed) event()      {}
 func (AttemptBegun) event()      {}

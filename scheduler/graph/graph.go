@@ -2,10 +2,11 @@ package graph
 
 // Config of a job's graph. The zero value of each limit is its default.
 type Config struct {
-	MaxFailures int           // counted failures of one task that fail the job; default 4
-	MaxLosses   int           // losses of one task that fail the job; default 3
-	MaxInFlight int           // attempts launched and not ended; default: no limit
-	NewAttempt  func() string // makes attempt ids, each only once
+	MaxFailures    int           // counted failures of one task that fail the job; default 4
+	MaxLosses      int           // losses of one task that fail the job, and losses of its input or output that are one too few to; default 3
+	MaxInFlight    int           // attempts launched and not ended; default: no limit
+	MaxSpeculative int           // tasks with a second attempt beside the first at one time; default 0: never
+	NewAttempt     func() string // makes attempt ids, each only once
 }
 
 func (c Config) withDefaults() Config {
@@ -25,12 +26,14 @@ type Graph struct {
 	phase    Phase
 	stages   []*stage
 	attempts map[string]*attempt
-	order    []string // attempt ids as they were made, so that every run over them is in the same order
-	live     int
+	order    []*attempt              // as they were made, so that every run over them is in the same order
+	held     map[string]attemptIndex // by executor: live attempts, and winners whose output it keeps
 	root     RootKind
-	durable  bool
+	more     bool // further stages will be planned
+	planning bool // PlanMore was emitted and is not answered
 	external bool
 	finished bool // external: WriteFinished came
+	due      bool // the root is, as soon as its input has come back after a restart
 	taken    bool // TakeRoot succeeded in this incarnation
 	resumed  bool // an earlier incarnation had taken the root of a commit
 	asked    bool // CancelRoot was sent and is not answered
@@ -38,34 +41,20 @@ type Graph struct {
 	reason   string // of a cancel
 	failure  *Failure
 
+	live    int // attempts that have not ended
+	waiting int // of these, those that no executor has
+	doubled int // tasks with more than one live attempt
+	rows    int64
+	bytes   int64
+	events  int  // applied so far
+	dirty   bool // a stage became complete or incomplete, or an output came or went
+
 	out []Action // of the event being applied
 }
 
-type stage struct {
-	inputs []int32
-	tasks  []*task
-	done   int
-	pend   int // tasks that wait to be launched
-}
-
-func newStage(inputs []int32, tasks int) *stage {
-	return &stage{inputs: inputs, tasks: make([]*task, tasks), pend: tasks}
-}
-
-func (s *stage) count(state taskState, by int) {
-	switch state {
-	case taskDone:
-		s.done += by
-	case taskPending:
-		s.pend += by
-	}
-}
-
-func (s *stage) complete() bool { return s.done == len(s.tasks) }
-
 // New makes a job in state Queued.
 func New(cfg Config) *Graph {
-	return &Graph{cfg: cfg.withDefaults(), state: Queued, attempts: map[string]*attempt{}}
+	return &Graph{cfg: cfg.withDefaults(), state: Queued, attempts: map[string]*attempt{}, held: map[string]attemptIndex{}}
 }
 
 // State is the job's state.
@@ -80,6 +69,7 @@ func (g *Graph) Failure() *Failure { return g.failure }
 // Apply changes the job by one event and returns what the caller has to do, in order.
 func (g *Graph) Apply(ev Event) []Action {
 	g.out = nil
+	g.events++
 	switch e := ev.(type) {
 	case PlanStarted:
 		if g.state == Queued {
@@ -87,10 +77,10 @@ func (g *Graph) Apply(ev Event) []Action {
 		}
 	case Planned:
 		g.planned(e)
+	case StagesAdded:
+		g.stagesAdded(e)
 	case PlanFailed:
-		if g.state == Queued || g.state == Planning {
-			g.fail(e.Failure)
-		}
+		g.planFailed(e)
 	case Cancel:
 		g.cancel(e)
 	case WriteFinished:
@@ -108,48 +98,48 @@ func (g *Graph) Apply(ev Event) []Action {
 
 func (g *Graph) emit(a Action) { g.out = append(g.out, a) }
 
-func (g *Graph) planned(e Planned) {
-	if g.state != Queued && g.state != Planning {
-		return // cancelled while it was planned (T3), or planned twice
-	}
-	g.state, g.phase = Running, PhaseStages
-	g.root, g.external = e.Root, e.External
-	g.durable = e.Durable || e.Root == RootCommit // what a commit reads are task manifests, in the journal (S60)
-	g.stages = make([]*stage, len(e.Stages))
-	for i, spec := range e.Stages {
-		s := newStage(spec.Inputs, max(spec.Tasks, 0))
-		for j := range s.tasks {
-			s.tasks[j] = &task{id: TaskID{Stage: int32(i), Task: int32(j)}}
-		}
-		g.stages[i] = s
-	}
-}
-
-// advance launches what can run, and ends the stages when all of them are complete. It is the only place that does either.
+// advance repairs what was lost, frees what nobody needs, launches what can run, and ends the stages when all of them are complete.
+// It is the only place that does any of it.
 func (g *Graph) advance() {
+	if g.state == Running && g.due && g.outputsPresent() {
+		g.due = false
+		g.stagesDone(false)
+	}
 	if g.state != Running || g.phase != PhaseStages {
 		return
 	}
+	if g.dirty {
+		g.dirty = false
+		g.repair()
+		if g.state != Running {
+			return
+		}
+		g.freeUnneeded()
+	}
 	if g.allComplete() {
-		g.stagesDone(false)
+		g.complete()
 		return
 	}
 	if g.external {
 		return
 	}
 	for _, s := range g.stages {
-		if s.pend == 0 || !g.ready(s) {
-			continue
+		if s.pend > 0 && !s.skipped && g.ready(s) && !g.launchAll(s) {
+			return
 		}
-		for _, t := range s.tasks {
-			if t.state != taskPending {
-				continue
-			}
-			if g.cfg.MaxInFlight > 0 && g.live >= g.cfg.MaxInFlight {
-				return
-			}
-			g.launch(t)
+	}
+}
+
+// complete goes on where every known stage is complete: with further stages, or to the root or the end.
+func (g *Graph) complete() {
+	switch {
+	case !g.more:
+		if g.outputsPresent() {
+			g.stagesDone(false)
 		}
+	case !g.planning:
+		g.planning = true
+		g.emit(PlanMore{})
 	}
 }
 
@@ -162,13 +152,38 @@ func (g *Graph) allComplete() bool {
 	return !g.external || g.finished
 }
 
-func (g *Graph) ready(s *stage) bool {
-	for _, in := range s.inputs {
-		if in >= 0 && int(in) < len(g.stages) && !g.stages[in].complete() {
+// outputsPresent tells whether what the root or the client will read is at hand: after a restart its executors have to come back first.
+func (g *Graph) outputsPresent() bool {
+	for _, s := range g.stages {
+		if s.last() && s.absent > 0 && g.root != RootCommit {
 			return false
 		}
 	}
 	return true
+}
+
+// ready tells whether everything that the stage reads is there.
+func (g *Graph) ready(s *stage) bool {
+	for _, in := range s.inputs {
+		if p := g.stages[in]; !p.complete() || p.absent > 0 && !mutated("input-absent") {
+			return false
+		}
+	}
+	return true
+}
+
+// launchAll launches what waits in a stage. It returns false when there is no room for more.
+func (g *Graph) launchAll(s *stage) bool {
+	for {
+		if g.cfg.MaxInFlight > 0 && g.live >= g.cfg.MaxInFlight {
+			return false
+		}
+		t := s.next()
+		if t == nil {
+			return true
+		}
+		g.launch(t)
+	}
 }
 
 func (g *Graph) task(id TaskID) *task {

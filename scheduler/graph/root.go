@@ -26,10 +26,12 @@ func (g *Graph) stagesDone(resume bool) {
 // reports nothing.
 func (g *Graph) TakeRoot() error {
 	switch {
-	case g.state != Running:
+	case g.state != Running && !mutated("root-after-end"):
 		return fmt.Errorf("%w: the job is %s", ErrRootRefused, g.state)
 	case g.phase == PhaseStages:
 		return fmt.Errorf("%w: stages are not complete", ErrRootRefused)
+	case g.due:
+		return fmt.Errorf("%w: its input has not come back yet", ErrRootRefused)
 	case g.taken:
 		return fmt.Errorf("%w: it has been started", ErrRootRefused)
 	}
@@ -88,7 +90,7 @@ func (g *Graph) cancel(e Cancel) {
 		g.emit(AnswerCancel{Cancelled: true, Message: "the job was already cancelled"})
 	case g.state.Terminal():
 		g.emit(AnswerCancel{Message: fmt.Sprintf("the job is %s", g.state)})
-	case g.rootBegun() && g.root == RootCommit:
+	case g.rootBegun() && g.root == RootCommit && !mutated("cancel-at-once"):
 		g.cancelCommit(e)
 	default:
 		begun := g.rootBegun()
@@ -118,13 +120,14 @@ func (g *Graph) fail(f Failure) {
 	g.finish(Finish{State: Failed, Failure: &f})
 }
 
-// finish ends the job. Only a successful job keeps what its winners wrote.
+// finish ends the job. Only a successful job keeps what its winners wrote; the last stage's output stays on its executors where the
+// client still has to fetch it (S41, S42, S44).
 func (g *Graph) finish(f Finish) {
 	g.state, g.phase, g.reason = f.State, "", f.Reason
 	g.emit(f)
 	g.answer(f.State == Cancelled, endMessage(f))
-	for _, id := range g.order {
-		a := g.attempts[id]
+	free := g.free(f.State == Successful && g.root == RootNone)
+	for _, a := range g.order {
 		switch {
 		case a.state == attemptLive:
 			g.stop(a, fmt.Sprintf("the job is %s", f.State))
@@ -132,7 +135,9 @@ func (g *Graph) finish(f Finish) {
 			g.end(a, fmt.Sprintf("the job is %s", f.State))
 		}
 	}
-	g.free(f.State == Successful && g.root == RootNone)
+	if !mutated("kept-for-ever") {
+		g.freeData(free)
+	}
 }
 
 func endMessage(f Finish) string {
@@ -145,26 +150,25 @@ func endMessage(f Finish) string {
 	return "it was too late: the job has succeeded"
 }
 
-// free frees the stages' data; the final stage's is kept where the client still has to fetch it (S41, S42, S44).
-func (g *Graph) free(keepFinal bool) {
-	n := len(g.stages)
-	if keepFinal {
-		n--
+func (g *Graph) free(keepLast bool) []StoredAttempt {
+	var out []StoredAttempt
+	for _, s := range g.stages {
+		if !keepLast || !s.last() {
+			out = append(out, g.letGo(s)...)
+		}
 	}
-	if n <= 0 {
-		return
+	return out
+}
+
+func (g *Graph) freeData(outputs []StoredAttempt) {
+	if len(outputs) > 0 {
+		g.emit(FreeData{Attempts: outputs})
 	}
-	ids := make([]int32, n)
-	for i := range ids {
-		ids[i] = int32(i)
-	}
-	g.emit(FreeData{Stages: ids})
 }
 
 func (g *Graph) release() {
-	if g.released || g.state != Successful || g.root != RootNone || len(g.stages) == 0 {
-		return
+	if g.state == Successful && g.root == RootNone {
+		g.released = true
+		g.freeData(g.free(false))
 	}
-	g.released = true
-	g.emit(FreeData{Stages: []int32{int32(len(g.stages) - 1)}})
 }

@@ -36,8 +36,11 @@ func TestGraph_Scenarios(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s := newScenario(t)
 			for _, arg := range d.CmdArgs {
-				if arg.Key == "in-flight" {
+				switch arg.Key {
+				case "in-flight":
 					arg.Scan(t, 0, &s.cfg.MaxInFlight)
+				case "speculative":
+					arg.Scan(t, 0, &s.cfg.MaxSpeculative)
 				}
 			}
 			s.g = New(s.cfg)
@@ -120,6 +123,15 @@ func (s *scenario) event(cmd, rest string, args []string) Event {
 		return PlanStarted{}
 	case "plan":
 		return parsePlan(s.t, args)
+	case "add":
+		p := parsePlan(s.t, args)
+		return StagesAdded{Stages: p.Stages, More: p.More}
+	case "straggling":
+		return Straggling{args[0]}
+	case "accepted":
+		return TaskSucceeded{Attempt: args[0], Rows: 10, Bytes: 100, Accepted: true}
+	case "fetchfail":
+		return TaskFailed{Attempt: args[0], Class: planv1.ErrorClass_ERROR_CLASS_FETCH, LostAttempt: args[1], Message: tail(2)}
 	case "planfail":
 		return PlanFailed{Failure{Code: CodeUser, Message: rest}}
 	case "launched":
@@ -140,7 +152,8 @@ func (s *scenario) event(cmd, rest string, args []string) Event {
 		rows, _ := strconv.ParseInt(args[1], 10, 64)
 		return Progress{Attempt: args[0], Rows: rows}
 	case "joined":
-		return ExecutorJoined{Executor: args[0], Attempts: args[1:]}
+		attempts, outputs, _ := strings.Cut(tail(1), "keeps")
+		return ExecutorJoined{Executor: args[0], Attempts: strings.Fields(attempts), Outputs: strings.Fields(outputs)}
 	case "execlost":
 		return ExecutorLost{args[0], tail(1)}
 	case "expire":
@@ -168,22 +181,23 @@ func (s *scenario) event(cmd, rest string, args []string) Event {
 	return nil
 }
 
-// parsePlan reads "2 3<-0 1<-0,1 commit durable": tasks of each stage and the stages it reads.
+// parsePlan reads "2s 3sr<-0 1<-0,1 commit": tasks of each stage, s for stored and r for repeatable, and the stages it reads.
 func parsePlan(t *testing.T, args []string) Planned {
 	var p Planned
 	for _, a := range args {
 		switch a {
 		case "plain", "commit":
 			p.Root = RootKind(a)
-		case "durable":
-			p.Durable = true
+		case "more":
+			p.More = true
 		case "external":
 			p.External = true
 		default:
 			n, from, _ := strings.Cut(a, "<-")
-			tasks, err := strconv.Atoi(n)
+			num := strings.TrimRight(n, "sr")
+			tasks, err := strconv.Atoi(num)
 			require.NoError(t, err)
-			spec := StageSpec{Tasks: tasks}
+			spec := StageSpec{Tasks: tasks, Stored: strings.Contains(n, "s"), Repeatable: strings.Contains(n, "r")}
 			for _, f := range strings.FieldsFunc(from, func(r rune) bool { return r == ',' }) {
 				in, err := strconv.Atoi(f)
 				require.NoError(t, err)
@@ -199,8 +213,20 @@ func showAction(a Action) string {
 	switch a := a.(type) {
 	case Launch:
 		out := fmt.Sprintf("Launch task=%s attempt=%s number=%d", a.Task, a.Attempt, a.Number)
+		if a.Generation > 0 {
+			out += fmt.Sprintf(" generation=%d", a.Generation)
+		}
 		if len(a.Avoid) > 0 {
 			out += fmt.Sprintf(" avoid=%v", a.Avoid)
+		}
+		if a.Speculative {
+			out += " speculative"
+		}
+		return out
+	case FreeData:
+		out := "FreeData"
+		for _, o := range a.Attempts {
+			out += " " + o.Attempt + "@" + o.Executor
 		}
 		return out
 	case Finish:

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -18,39 +17,25 @@ const (
 
 type task struct {
 	id       TaskID
+	stage    *stage
 	state    taskState
+	queued   bool
 	failures int
 	losses   int
-	winner   string
-	attempts []string // oldest first
+	reruns   int // times that its output was lost
+	live     int // attempts
+	winner   *attempt
+	attempts []*attempt // oldest first
 	avoid    []string
 	lastErr  string
-}
-
-type attemptState string
-
-const (
-	attemptLive  attemptState = "live"
-	attemptWon   attemptState = "won"
-	attemptEnded attemptState = "ended" // swept
-)
-
-type attempt struct {
-	id       string
-	task     TaskID
-	executor string // empty: not sent yet
-	state    attemptState
-	reason   string // why it ended
-	orphan   bool   // of an earlier incarnation, and no executor has claimed it yet
-	rows     int64
-	bytes    int64
 }
 
 func (g *Graph) taskEvent(ev Event) {
 	switch e := ev.(type) {
 	case Launched:
 		if a := g.attempts[e.Attempt]; a != nil && a.state == attemptLive {
-			a.executor, a.orphan = e.Executor, false
+			g.place(a, e.Executor)
+			a.orphan = false
 		}
 	case LaunchFailed:
 		g.retry(e.Attempt, "it could not be sent to an executor: "+e.Reason)
@@ -64,41 +49,41 @@ func (g *Graph) taskEvent(ev Event) {
 		g.lost(e.Attempt, e.Reason)
 	case Progress:
 		if a := g.attempts[e.Attempt]; a != nil && a.state == attemptLive {
-			a.rows, a.bytes = e.Rows, e.Bytes
+			g.measure(a, e.Rows, e.Bytes)
 		}
+	case Straggling:
+		g.straggling(e)
 	case ExecutorJoined:
 		g.joined(e)
 	case ExecutorLost:
 		g.executorLost(e)
 	case AdoptionExpired:
-		for _, id := range slices.Clone(g.order) {
-			if a := g.attempts[id]; a.orphan {
-				g.retry(id, "no executor claimed it after the scheduler's restart")
-			}
-		}
+		g.adoptionExpired()
 	}
 }
 
 func (g *Graph) launch(t *task) {
-	a := &attempt{id: g.cfg.NewAttempt(), task: t.id, state: attemptLive}
+	a := &attempt{id: g.cfg.NewAttempt()}
+	beside := t.live > 0
 	g.add(t, a)
-	g.emit(Launch{Task: t.id, Attempt: a.id, Number: len(t.attempts), Avoid: slices.Clone(t.avoid)})
-}
-
-func (g *Graph) add(t *task, a *attempt) {
-	g.attempts[a.id] = a
-	g.order = append(g.order, a.id)
-	g.live++
-	t.attempts = append(t.attempts, a.id)
-	g.set(t, taskRunning)
+	g.emit(Launch{
+		Task: t.id, Attempt: a.id, Number: len(t.attempts), Generation: a.generation, Avoid: slices.Clone(t.avoid), Speculative: beside,
+	})
 }
 
 // set changes a task's state and keeps its stage's counts.
 func (g *Graph) set(t *task, to taskState) {
-	s := g.stages[t.id.Stage]
+	s := t.stage
+	was := s.complete()
 	s.count(t.state, -1)
 	s.count(to, 1)
 	t.state = to
+	if was != s.complete() {
+		g.dirty = true
+	}
+	if to == taskPending {
+		s.enqueue(t)
+	}
 }
 
 // begun notes an attempt of an external writer. One for a task that is done, or after the end, is not taken up: its report is refused.
@@ -107,61 +92,71 @@ func (g *Graph) begun(e AttemptBegun) {
 	if t == nil || !g.external || g.attempts[e.Attempt] != nil || g.state != Running || g.phase != PhaseStages || t.state == taskDone {
 		return
 	}
-	g.add(t, &attempt{id: e.Attempt, task: e.Task, executor: e.Executor, state: attemptLive})
+	g.add(t, &attempt{id: e.Attempt, executor: e.Executor})
 }
 
-// Verdict says whether the attempt would win if it succeeded now: nil, or the reason why not. It is nil for the winner itself.
-func (g *Graph) Verdict(attemptID string) error {
-	a := g.attempts[attemptID]
+// straggling launches a second attempt of a task beside a slow one.
+func (g *Graph) straggling(e Straggling) {
+	a := g.attempts[e.Attempt]
 	switch {
-	case a == nil:
-		return errors.New("this job has no such attempt")
-	case a.state == attemptWon:
-		return nil
-	case a.state == attemptEnded && a.reason != "":
-		return fmt.Errorf("the attempt was given up: %s", a.reason)
-	case g.state.Terminal():
-		return fmt.Errorf("the job is %s", g.state)
+	case a == nil || a.state != attemptLive || a.task.live != 1 || g.external || g.state != Running:
+	case g.doubled >= g.cfg.MaxSpeculative || !g.ready(a.task.stage):
+	case g.cfg.MaxInFlight > 0 && g.live >= g.cfg.MaxInFlight:
+	default:
+		a.task.avoidExecutor(a.executor)
+		g.launch(a.task)
 	}
-	return nil
 }
 
 // succeeded makes the first attempt of a task its winner and gives up the others (T1).
 func (g *Graph) succeeded(e TaskSucceeded) {
+	a := g.attempts[e.Attempt]
+	if e.Accepted && !mutated("accepted-refused") {
+		g.revive(a)
+	}
 	if err := g.Verdict(e.Attempt); err != nil {
 		g.emit(Reply{Attempt: e.Attempt, Reason: err.Error()})
+		switch { // it may have left an output all the same
+		case a == nil:
+			g.freeData([]StoredAttempt{{Attempt: e.Attempt}})
+		case a.task.stage.stored:
+			g.freeData([]StoredAttempt{{a.id, a.executor}})
+		}
 		return
 	}
 	g.emit(Reply{Attempt: e.Attempt, Won: true})
-	a := g.attempts[e.Attempt]
 	if a.state == attemptWon {
 		return // repeated until acknowledged; S13
 	}
-	t := g.task(a.task)
-	a.state, a.orphan, a.rows, a.bytes = attemptWon, false, e.Rows, e.Bytes
-	g.live--
-	g.set(t, taskDone)
-	t.winner, t.lastErr = a.id, ""
-	for _, id := range t.attempts {
-		if other := g.attempts[id]; other.state == attemptLive {
+	g.settle(a)
+	g.measure(a, e.Rows, e.Bytes)
+	t := a.task
+	a.state, t.winner, t.lastErr = attemptWon, a, ""
+	if t.stage.stored {
+		g.hold(a)
+	}
+	for _, other := range t.attempts {
+		if other.state == attemptLive && !mutated("second-goes-on") {
 			g.stop(other, "another attempt of the task was first")
 		}
 	}
+	g.set(t, taskDone)
 }
 
-// stop ends a live attempt whose executor may still work on it.
-func (g *Graph) stop(a *attempt, reason string) {
-	g.emit(CancelAttempt{Attempt: a.id, Executor: a.executor, Reason: reason})
-	g.end(a, reason)
-}
-
-// end gives an attempt up for good: its files are swept, so it can never win any more.
-func (g *Graph) end(a *attempt, reason string) {
-	if a.state == attemptLive {
-		g.live--
+// revive takes back an attempt that was given up when its output had been accepted already: what is accepted cannot be taken back. If what
+// it read has been replaced since, the job cannot go on.
+func (g *Graph) revive(a *attempt) {
+	if a == nil || a.state != attemptEnded || g.state != Running || a.task.winner != nil {
+		return
 	}
-	a.state, a.reason, a.orphan = attemptEnded, reason, false
-	g.emit(Sweep{Attempt: a.id, Executor: a.executor})
+	if a.generation != a.task.stage.generation && !mutated("mixed-by-acceptance") {
+		g.fail(tainted(a.task, "the input of attempt "+a.id+" was lost"))
+		return
+	}
+	g.enliven(a)
+	if a.task.state == taskPending {
+		g.set(a.task, taskRunning)
+	}
 }
 
 // giveUp ends a live attempt and makes its task pending, if nothing else runs it. ok is false for attempts that are not live.
@@ -170,10 +165,10 @@ func (g *Graph) giveUp(attemptID, reason string) (t *task, a *attempt, ok bool) 
 	if a == nil || a.state != attemptLive {
 		return nil, nil, false
 	}
-	t = g.task(a.task)
+	t = a.task
 	t.lastErr = reason
 	g.end(a, reason)
-	if !slices.ContainsFunc(t.attempts, func(id string) bool { return g.attempts[id].state == attemptLive }) {
+	if t.live == 0 {
 		g.set(t, taskPending)
 	}
 	return t, a, true
@@ -188,7 +183,7 @@ func (g *Graph) lost(attemptID, reason string) {
 	}
 	t.avoidExecutor(a.executor)
 	t.losses++
-	if t.losses >= g.cfg.MaxLosses && !g.state.Terminal() {
+	if t.losses >= g.cfg.MaxLosses && !mutated("losses-uncounted") && !g.state.Terminal() {
 		g.fail(Failure{
 			Code:    CodeLost,
 			Message: fmt.Sprintf("task %s was lost %d times, last: %s", t.id, t.losses, reason),
@@ -209,6 +204,8 @@ func (g *Graph) failed(e TaskFailed) {
 		g.counted(e, CodeIO)
 	case planv1.ErrorClass_ERROR_CLASS_RESOURCE:
 		g.counted(e, CodeResource)
+	case planv1.ErrorClass_ERROR_CLASS_FETCH:
+		g.fetchFailed(e)
 	default: // INTERNAL, and classes of later versions: as bad as a lost executor
 		g.lost(e.Attempt, e.Message)
 	}
@@ -221,7 +218,7 @@ func (g *Graph) counted(e TaskFailed, code string) {
 	}
 	t.avoidExecutor(a.executor)
 	t.failures++
-	if t.failures >= g.cfg.MaxFailures && !g.state.Terminal() {
+	if t.failures >= g.cfg.MaxFailures && !mutated("failures-uncounted") && !g.state.Terminal() {
 		g.fail(Failure{Code: code, Message: fmt.Sprintf("task %s failed %d times, last: %s", t.id, t.failures, e.Message), Hint: e.Hint})
 	}
 }
@@ -230,73 +227,4 @@ func (t *task) avoidExecutor(id string) {
 	if id != "" && !slices.Contains(t.avoid, id) {
 		t.avoid = append(t.avoid, id)
 	}
-}
-
-// joined answers for each attempt that an executor says it has. A winner is adopted too: its report was not acknowledged, and an
-// executor removes the files of what is not adopted.
-func (g *Graph) joined(e ExecutorJoined) {
-	for _, id := range e.Attempts {
-		if err := g.claim(id, e.Executor); err != nil {
-			g.emit(CancelAttempt{Attempt: id, Executor: e.Executor, Reason: err.Error()})
-			continue
-		}
-		g.emit(AdoptAttempt{Attempt: id, Executor: e.Executor})
-	}
-	for _, id := range slices.Clone(g.order) {
-		a := g.attempts[id]
-		if a.state == attemptLive && a.executor == e.Executor && !slices.Contains(e.Attempts, id) {
-			g.retry(id, "executor "+e.Executor+" registered again and does not know it")
-		}
-	}
-}
-
-// claim gives an attempt to the executor that says it has it.
-func (g *Graph) claim(id, executor string) error {
-	if err := g.Verdict(id); err != nil {
-		return err
-	}
-	a := g.attempts[id]
-	if a.executor != "" && a.executor != executor {
-		return fmt.Errorf("the attempt belongs to executor %s", a.executor)
-	}
-	a.executor, a.orphan = executor, false
-	return nil
-}
-
-// executorLost retries what the executor was running. What it had delivered is gone too, unless output is durable (S60).
-func (g *Graph) executorLost(e ExecutorLost) {
-	reason := "executor " + e.Executor + " was lost"
-	if e.Reason != "" {
-		reason += ": " + e.Reason
-	}
-	for _, id := range slices.Clone(g.order) {
-		a := g.attempts[id]
-		if a.executor != e.Executor {
-			continue
-		}
-		if a.state == attemptLive {
-			g.lost(id, reason)
-		} else if a.state == attemptWon && !g.durable && g.state == Running {
-			g.outputLost(a, reason)
-		}
-		if g.state.Terminal() {
-			return
-		}
-	}
-}
-
-// outputLost runs a task again whose output is gone while others still need it. Once the root reads, it is too late (S40).
-func (g *Graph) outputLost(a *attempt, reason string) {
-	if g.phase != PhaseStages {
-		begun := g.rootBegun()
-		g.fail(Failure{Code: CodeLost, Message: "the scheduler root's input is gone: " + reason, Hint: "submit the statement again"})
-		if begun {
-			g.emit(CancelRoot{Reason: reason})
-		}
-		return
-	}
-	t := g.task(a.task)
-	g.end(a, reason)
-	g.set(t, taskPending)
-	t.winner, t.lastErr = "", reason
 }

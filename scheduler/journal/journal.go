@@ -32,8 +32,9 @@ var (
 	bucketTasks     = []byte("tasks")     // job/stage/task → plan.v1 Task without attempt
 	bucketAttempts  = []byte("attempts")  // job/stage/task/attempt → Attempt
 	bucketManifests = []byte("manifests") // job/stage/task → Manifest
+	bucketOutputs   = []byte("outputs")   // job/stage/task → Output
 	bucketDuties    = []byte("duties")    // prefix → Duty
-	buckets         = [][]byte{bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketTasks, bucketAttempts, bucketManifests, bucketDuties}
+	buckets         = [][]byte{bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties}
 
 	keyFormat = []byte("format")
 	keyEpoch  = []byte("epoch")
@@ -41,8 +42,9 @@ var (
 
 // Journal is an open journal file. It is safe for concurrent use.
 type Journal struct {
-	db    *bolt.DB
-	epoch uint64
+	db      *bolt.DB
+	epoch   uint64
+	observe func(took time.Duration, err error)
 }
 
 // Open opens or creates the journal and begins a new epoch. It waits at most wait for another process to let go.
@@ -94,7 +96,7 @@ func (j *Journal) begin() error {
 			j.epoch = binary.BigEndian.Uint64(v)
 		} else {
 			// In place of a journal that was lost, this one must be ahead of it: executors refuse an epoch older than one they have served.
-			j.epoch = uint64(time.Now().UnixMilli()) //nolint:gosec // after 1970
+			j.epoch = uint64(time.Now().UnixMicro()) //nolint:gosec // after 1970
 		}
 		j.epoch++
 		if err := meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, Format)); err != nil {
@@ -107,11 +109,17 @@ func (j *Journal) begin() error {
 // Epoch is this incarnation's number: greater than every earlier one, also of a journal that was lost.
 func (j *Journal) Epoch() uint64 { return j.epoch }
 
+// Observe has every Update measured. Call it before the journal is shared.
+func (j *Journal) Observe(f func(took time.Duration, err error)) { j.observe = f }
+
 // Close lets go of the file.
 func (j *Journal) Close() error { return j.db.Close() }
 
 // Update runs f in one synced transaction.
-func (j *Journal) Update(f func(*Tx) error) error {
+func (j *Journal) Update(f func(*Tx) error) (err error) {
+	if j.observe != nil {
+		defer func(begun time.Time) { j.observe(time.Since(begun), err) }(time.Now())
+	}
 	return j.db.Update(func(tx *bolt.Tx) error { return f(&Tx{tx}) })
 }
 

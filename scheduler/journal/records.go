@@ -28,7 +28,10 @@ type Job struct {
 	Marker         string            `json:"marker,omitempty"`
 	Write          *Write            `json:"write,omitempty"`
 	Session        *Session          `json:"session,omitempty"`
+	Input          string            `json:"input,omitempty"` // file with the rows of an ingest
 	Progress       Progress          `json:"progress,omitzero"`
+	Trace          string            `json:"trace,omitempty"`      // W3C traceparent of the submission
+	RootBegun      bool              `json:"root_begun,omitempty"` // a scheduler root other than a commit may have taken effect
 }
 
 // State is a job's durable state; running jobs are StateOpen.
@@ -70,6 +73,8 @@ type Write struct {
 	Plan    string   `json:"plan,omitempty"`
 	// Location is where the commit creates the table; empty for a table that exists.
 	Location string `json:"location,omitempty"`
+	// Repeatable says of each stage whether a task that runs again gives the same rows.
+	Repeatable []bool `json:"repeatable,omitempty"`
 }
 
 // Session is an external write session as it was begun.
@@ -90,6 +95,22 @@ type Attempt struct {
 	Catalog  string    `json:"catalog,omitempty"`
 	Executor string    `json:"executor,omitempty"`
 	Launched time.Time `json:"launched"`
+	// Generation of what it reads: attempts of two are never mixed (S73).
+	Generation int `json:"generation,omitempty"`
+}
+
+// Output is what a task's winner keeps on its executor for later stages.
+type Output struct {
+	Job        string `json:"job"`
+	Stage      int32  `json:"stage"`
+	Task       int32  `json:"task"`
+	Attempt    string `json:"attempt"`
+	Executor   string `json:"executor"`
+	Address    string `json:"address,omitempty"`
+	Generation int    `json:"generation,omitempty"`
+	Rows       int64  `json:"rows,omitempty"`
+	Bytes      int64  `json:"bytes,omitempty"`
+	Parts      []byte `json:"parts,omitempty"` // plan.v1 ExchangeOutput
 }
 
 // Manifest is an accepted task manifest: the serialised chunks exactly as they came.

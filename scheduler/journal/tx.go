@@ -39,7 +39,7 @@ func (t *Tx) DropJob(j *Job) error {
 // DropWork forgets what only a running job needs: its tasks, attempts and manifests.
 func (t *Tx) DropWork(job string) error {
 	p := jobPrefix(job)
-	return errors.Join(drop(t, bucketTasks, p), drop(t, bucketAttempts, p), drop(t, bucketManifests, p))
+	return errors.Join(drop(t, bucketTasks, p), drop(t, bucketAttempts, p), drop(t, bucketManifests, p), drop(t, bucketOutputs, p))
 }
 
 func idempotencyKey(principal, key string) []byte {
@@ -103,6 +103,19 @@ func (t *Tx) PutAttempt(a *Attempt) error {
 func (t *Tx) Attempts(job string, f func(*Attempt) error) error {
 	return each(t, bucketAttempts, jobPrefix(job), f)
 }
+
+// PutOutput writes what a task's winner keeps on its executor, in place of what an earlier winner kept.
+func (t *Tx) PutOutput(o *Output) error {
+	return put(t, bucketOutputs, taskKey(o.Job, o.Stage, o.Task), o)
+}
+
+// Outputs visits a job's outputs in task order.
+func (t *Tx) Outputs(job string, f func(*Output) error) error {
+	return each(t, bucketOutputs, jobPrefix(job), f)
+}
+
+// DropOutputs forgets a job's outputs.
+func (t *Tx) DropOutputs(job string) error { return drop(t, bucketOutputs, jobPrefix(job)) }
 
 // PutManifest writes an accepted task manifest.
 func (t *Tx) PutManifest(m *Manifest) error {

@@ -18,6 +18,12 @@ func (p *Plan) Explain() string {
 			line(&b, 1, d)
 		}
 	}
+	if len(p.later) > 0 {
+		line(&b, 0, fmt.Sprintf("Adaptive: %s to come, planned when the output of those below is measured", count(len(p.later), "stage")))
+		for _, n := range p.later {
+			explainNode(&b, n, 1)
+		}
+	}
 	for i := len(p.Stages) - 1; i >= 0; i-- {
 		explainStage(&b, p.Stages[i])
 	}
@@ -41,12 +47,45 @@ func explainStage(b *strings.Builder, s Stage) {
 	for _, n := range s.Split.Bytes {
 		total += n
 	}
-	head := fmt.Sprintf("Stage %d: %s, %s of input", s.ID, count(s.Tasks(), "task"), ByteText(total))
+	head := fmt.Sprintf("Stage %d: %s", s.ID, count(s.Tasks(), "task"))
+	if total > 0 || len(s.Inputs) == 0 { // otherwise nobody knows yet
+		head += ", " + ByteText(total) + " of input"
+	}
 	line(b, 0, head)
 	if s.Split.Reason != "" {
 		line(b, 1, "not split: "+s.Split.Reason)
 	}
+	if text := readText(s); text != "" {
+		line(b, 1, text)
+	}
+	for _, n := range s.Notes {
+		line(b, 1, n)
+	}
 	explainNode(b, s.Plan, 1)
+}
+
+// readText says which partitions the tasks read, where that is not one each.
+func readText(s Stage) string {
+	if s.Tasks() < 2 {
+		return ""
+	}
+	coalesced := 0
+	for _, share := range s.Split.Shares {
+		for _, src := range share {
+			coalesced = max(coalesced, len(src.GetExchange().GetParts()))
+		}
+	}
+	if coalesced < 2 {
+		return ""
+	}
+	for _, share := range s.Split.Shares {
+		for _, src := range share {
+			if n := len(src.GetExchange().GetParts()); n > 0 && n < coalesced {
+				return fmt.Sprintf("small partitions are read together, up to %d by one task", coalesced)
+			}
+		}
+	}
+	return ""
 }
 
 func explainNode(b *strings.Builder, n *Node, depth int) {

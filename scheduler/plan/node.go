@@ -3,6 +3,9 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
 
 // Op is the kind of an operator.
@@ -30,6 +33,11 @@ type Node struct {
 	Limit   int64    // OpCoalesce: row limit; 0: none
 	Stage   int32    // OpRead: the stage it reads
 	Inputs  []*Node
+
+	Query    *executorv1.QueryStage // OpFragment: what it runs; its inputs stand in the order of Inputs
+	Tasks    []*planv1.Task         // OpFragment of a physical plan: its tasks
+	Source   *planv1.Source         // OpScan
+	Exchange *planv1.ExchangeTask   // OpExchange: who reads it, and by which keys
 }
 
 // Predicate selects which operator, where it is a plan's root, runs on the scheduler.
@@ -108,11 +116,15 @@ func noCommitBelow(n *Node) error {
 }
 
 // CutStages cuts a plan at its exchanges. Stages come in an order in which each stands behind those it reads; the last one is the
-// final stage. Their ids are their places.
+// final stage. Their ids are their places. An exchange that is read twice is one stage.
 func CutStages(rest *Node) []*Node {
 	var stages []*Node
+	known := map[*Node]int32{}
 	var cut func(n *Node) *Node
 	cut = func(n *Node) *Node {
+		if id, ok := known[n]; ok {
+			return &Node{Op: OpRead, Stage: id}
+		}
 		out := *n
 		out.Inputs = make([]*Node, len(n.Inputs))
 		for i, in := range n.Inputs {
@@ -122,7 +134,8 @@ func CutStages(rest *Node) []*Node {
 			return &out
 		}
 		stages = append(stages, &out)
-		return &Node{Op: OpRead, Stage: int32(len(stages) - 1)}
+		known[n] = int32(len(stages) - 1)
+		return &Node{Op: OpRead, Stage: known[n]}
 	}
 	final := cut(rest)
 	return append(stages, final)

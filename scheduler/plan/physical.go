@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/scheduler/sql"
 	"google.golang.org/protobuf/proto"
@@ -13,85 +14,129 @@ import (
 type Request struct {
 	SQL     string           // over the sources' views, as analysed
 	Columns []*planv1.Column // the query's
+	Staged  *executorv1.StagedQuery
 	Input   Input
 	Limits  Limits
+	Tuning  Tuning
 	// A write has Table, Spec and Output; a SELECT has none of them.
-	Table  string // for messages
-	Create bool   // the commit creates the table
-	Spec   *planv1.WriteSpec
-	Output []*planv1.OutputColumn
+	Table        string // for messages
+	Create       bool   // the commit creates the table
+	Spec         *planv1.WriteSpec
+	Output       []*planv1.OutputColumn
+	Distribution Distribution
 	// MaxResultBytes caps a SELECT's result.
 	MaxResultBytes int64
+	Keep           bool      // a SELECT's rows stay on executors, for the scheduler to fetch and keep: a cached table
+	Pipelined      bool      // rows leave the job while it runs
 	Root           Predicate // nil: DefaultRoot
 	EngineText     string    // DuckDB's own plan, for EXPLAIN
+}
+
+// Tuning is what a session asks for.
+type Tuning struct {
+	Partitions int32 // of each hash exchange; 0: by size
 }
 
 // Plan is what runs: stages of tasks, and an operator that the scheduler runs once after them.
 type Plan struct {
 	Root       *Node // nil: none
 	Stages     []Stage
+	Columns    []*planv1.Column // of the last stage's rows, as the query calls them
 	Warnings   []string
 	engineText string
+	later      []*Node // what is not planned yet, the last first
 }
 
 // Stage is a part of the plan that runs as tasks side by side.
 type Stage struct {
-	ID    int32
-	Plan  *Node
-	Split Split
-	work  *planv1.Task // what all tasks of the stage have in common
+	ID     int32
+	Plan   *Node
+	Split  Split
+	Inputs []int32 // stages that it reads
+	// Stored: the tasks' rows stay on their executors, as Exchange says.
+	Stored     bool
+	Repeatable bool     // a task that runs again gives the same rows in the same partitions
+	Notes      []string // for EXPLAIN
+
+	sql     string
+	columns []*planv1.Column
+	work    *planv1.Task   // what all tasks of the stage have in common
+	fixed   []*planv1.Task // of a physical plan
 }
 
 // Tasks is the number of tasks of a stage; at least 1.
 func (s Stage) Tasks() int { return len(s.Split.Shares) }
 
-// Build makes the plan of a query or a write.
-func Build(r Request) (*Plan, error) {
-	split := oneResult(r)
-	if r.Spec != nil {
-		split = SplitInput(r.Input, r.Limits)
-	}
-	root, rest, err := SplitRoot(tree(r), r.Root)
-	if err != nil {
-		return nil, err
-	}
-	if root != nil && root.Op != OpCommit {
-		return nil, &Error{Message: fmt.Sprintf("%s as a scheduler root is not supported yet", root.Op), Hint: "leave signet.scheduler.root unset"}
-	}
-	out := &Plan{Root: root, engineText: r.EngineText, Warnings: r.Spec.GetWarnings()}
-	for i, node := range CutStages(rest) {
-		out.Stages = append(out.Stages, Stage{ID: int32(i), Plan: node, Split: split, work: work(r)})
-	}
-	return out, nil
-}
+// Columns are those of the stage's rows.
+func (s Stage) Columns() []*planv1.Column { return s.columns }
 
-// oneResult: the rows of a SELECT go to the client in one stream.
-func oneResult(r Request) Split {
-	return single(r.Input, "the result goes to the client as one stream")
-}
+// Exchange says how a stage's rows are kept; nil if they are not.
+func (s Stage) Exchange() *planv1.ExchangeTask { return s.work.GetExchange() }
 
-func work(r Request) *planv1.Task {
-	if r.Spec == nil {
-		return &planv1.Task{Sql: r.SQL, Work: &planv1.Task_Result{Result: &planv1.ResultTask{MaxBytes: r.MaxResultBytes}}}
-	}
-	spec := proto.CloneOf(r.Spec)
+func (b *builder) writeWork(text string) *planv1.Task {
+	spec := proto.CloneOf(b.req.Spec)
 	spec.SinkState = nil // executors have no use for it, and it may be large
-	return &planv1.Task{Sql: r.SQL, Work: &planv1.Task_Write{Write: &planv1.WriteTask{
-		Columns: r.Output, Spec: spec, SortForPartitions: SortForPartitions(r.Spec),
+	return &planv1.Task{Sql: text, Work: &planv1.Task_Write{Write: &planv1.WriteTask{
+		Columns: b.req.Output, Spec: spec, SortForPartitions: SortForPartitions(b.req.Spec),
 	}}}
 }
 
-// Task gives task number i of a stage: its query, sources and work. The caller fills in job, attempt, epoch and the attempt's prefix. Each
-// call returns a message of its own, but parts that all tasks share (columns, spec, sources) are shared: do not change them.
+// Task gives task number i of a stage: its query, sources and work. The caller fills in job, attempt, epoch, the attempt's prefix, the
+// ticket of an exchange, and the parts of exchange sources (FillParts). Each call returns a message of its own, but parts that all tasks
+// share (columns, spec, sources) are shared: do not change them.
 func (s Stage) Task(i int) *planv1.Task {
-	out := &planv1.Task{Stage: s.ID, Task: int32(i), Sql: s.work.GetSql(), Sources: s.Split.Shares[i]}
-	switch w := s.work.GetWork().(type) {
+	common := s.work
+	if s.fixed != nil {
+		common = s.fixed[i]
+	}
+	out := &planv1.Task{Stage: s.ID, Task: int32(i), Sql: common.GetSql(), Sources: s.Split.Shares[i]}
+	work := s.work
+	if work == nil {
+		work = common
+	}
+	switch w := work.GetWork().(type) {
 	case *planv1.Task_Write:
 		out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 			Columns: w.Write.GetColumns(), Spec: w.Write.GetSpec(), SortForPartitions: w.Write.GetSortForPartitions(),
 		}}
 	case *planv1.Task_Result:
 		out.Work = &planv1.Task_Result{Result: &planv1.ResultTask{MaxBytes: w.Result.GetMaxBytes()}}
+	case *planv1.Task_Exchange:
+		out.Work = &planv1.Task_Exchange{Exchange: &planv1.ExchangeTask{
+			Kind: w.Exchange.GetKind(), Keys: w.Exchange.GetKeys(), Partitions: w.Exchange.GetPartitions(),
+		}}
+	}
+	return out
+}
+
+// check holds a finished batch against the limits: nothing that is planned may be larger.
+func (b *builder) check() error {
+	total := 0
+	for _, s := range b.plan.Stages {
+		if s.Tasks() > b.limits.MaxTasks {
+			return &Error{Message: fmt.Sprintf("stage %d has %d tasks; at most %d are allowed", s.ID, s.Tasks(), b.limits.MaxTasks), Hint: "set signet.max_tasks or signet.partitions lower"}
+		}
+		total += s.Tasks()
+	}
+	if len(b.plan.Stages) > b.limits.MaxStages {
+		return &Error{Message: fmt.Sprintf("the plan has %d stages; at most %d are allowed", len(b.plan.Stages), b.limits.MaxStages), Hint: "write parts of the statement to tables and query those"}
+	}
+	if total > b.limits.MaxJobTasks {
+		return &Error{Message: fmt.Sprintf("the plan has %d tasks; at most %d are allowed in one job", total, b.limits.MaxJobTasks), Hint: "set signet.max_tasks or signet.partitions lower"}
+	}
+	return nil
+}
+
+// unplaced lists the queries of the logical plan that wait for measures, the last first.
+func (b *builder) unplaced() []*Node {
+	var out []*Node
+	for i := len(b.segments) - 1; i >= 0; i-- {
+		if u := b.segments[i]; u.placed < 0 && !u.absorbed {
+			out = append(out, &Node{Op: OpFragment, Label: u.query.GetLabel(), Details: sqlLines(u.sql())})
+		}
+	}
+	if w := b.pendingWrite; w != nil {
+		out = append(out, &Node{Op: w.node.Op, Label: w.node.Label, Details: w.node.Details})
 	}
 	return out
 }
@@ -143,23 +188,6 @@ func FieldByID(fields []*planv1.Field, id int32) *planv1.Field {
 		}
 	}
 	return nil
-}
-
-// tree builds Scan → Fragment → Write → Commit, or Scan → Fragment → Result.
-func tree(r Request) *Node {
-	var scans []*Node
-	for _, s := range r.Input.Sources {
-		scans = append(scans, scanNode(s))
-	}
-	fragment := &Node{Op: OpFragment, Details: sqlLines(r.SQL), Inputs: scans}
-	if r.Input.RowWise {
-		fragment.Label = "(row-wise)"
-	}
-	if r.Spec == nil {
-		return &Node{Op: OpResult, Label: "to the client", Details: columnLines(r.Columns), Inputs: []*Node{fragment}}
-	}
-	write := &Node{Op: OpWrite, Label: r.Table, Details: writeLines(r), Inputs: []*Node{fragment}}
-	return &Node{Op: OpCommit, Label: commitLabel(r), Inputs: []*Node{write}}
 }
 
 func commitLabel(r Request) string {

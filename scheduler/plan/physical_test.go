@@ -61,8 +61,12 @@ func TestBuild_Select(t *testing.T) {
 
 	r.Root, err = RootByName("Result")
 	require.NoError(t, err)
-	_, err = Build(r)
-	require.ErrorContains(t, err, "not supported yet")
+	p, err = Build(r)
+	require.NoError(t, err)
+	require.Equal(t, OpResult, p.Root.Op)
+	require.Len(t, p.Stages, 1)
+	require.True(t, p.Stages[0].Stored, "the root fetches the rows")
+	require.Equal(t, planv1.ExchangeKind_EXCHANGE_KIND_GATHER, p.Stages[0].Task(0).GetExchange().GetKind())
 }
 
 // TestExplain runs testdata/explain.txt; -rewrite writes what is now the output.
@@ -83,6 +87,20 @@ func TestExplain_S45_S57(t *testing.T) {
 			r.SQL = "SELECT 1"
 		case "select":
 			r.Spec, r.Output = nil, nil
+		case "split-select":
+			r.Spec, r.Output, r.Columns = nil, nil, typed("n", "n")
+		case "root":
+			r.Spec, r.Output, r.Columns = nil, nil, typed("n", "s")
+			r.Root = func(n *Node) bool { return n.Op == OpResult }
+		case "join", "adaptive-join":
+			r = joinRequest(64<<20, 64<<20)
+		case "broadcast":
+			r = joinRequest(64<<20, 1<<20)
+		case "aggregate-insert":
+			r = aggregateInsert(t)
+		}
+		if d.Cmd == "adaptive-join" {
+			return explainAdaptive(t, r)
 		}
 		p, err := Build(r)
 		require.NoError(t, err)

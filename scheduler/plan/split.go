@@ -13,14 +13,21 @@ type Limits struct {
 	Executors   int   // slots that could work at once; at least 1 is assumed
 	TargetBytes int64 // a task's input, above which more tasks are made; 0: DefaultTargetBytes
 	MinBytes    int64 // below which a task is not worth its start; 0: DefaultMinBytes
-	MaxTasks    int   // 0: DefaultMaxTasks
+	MaxTasks    int   // of one stage; 0: DefaultMaxTasks
+	MaxJobTasks int   // of all stages; 0: DefaultMaxJobTasks
+	MaxStages   int   // 0: DefaultMaxStages
+	// BroadcastBytes is the size up to which one side of a join is sent to every task; 0: DefaultBroadcastBytes, negative: never.
+	BroadcastBytes int64
 }
 
 // Defaults of Limits. One DuckDB uses all threads of its executor, so tasks are large: they exist for other executors and for retries.
 const (
-	DefaultTargetBytes = 4 << 30
-	DefaultMinBytes    = 8 << 20
-	DefaultMaxTasks    = 10_000
+	DefaultTargetBytes    = 4 << 30
+	DefaultMinBytes       = 8 << 20
+	DefaultMaxTasks       = 10_000
+	DefaultMaxJobTasks    = 100_000
+	DefaultMaxStages      = 1_000
+	DefaultBroadcastBytes = 32 << 20
 )
 
 func (l Limits) withDefaults() Limits {
@@ -33,6 +40,15 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.MaxTasks <= 0 {
 		l.MaxTasks = DefaultMaxTasks
+	}
+	if l.MaxJobTasks <= 0 {
+		l.MaxJobTasks = DefaultMaxJobTasks
+	}
+	if l.MaxStages <= 0 {
+		l.MaxStages = DefaultMaxStages
+	}
+	if l.BroadcastBytes == 0 {
+		l.BroadcastBytes = DefaultBroadcastBytes
 	}
 	return l
 }

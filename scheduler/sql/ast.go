@@ -73,6 +73,18 @@ type DropTable struct {
 	IfExists bool
 }
 
+// Cache is CACHE TABLE name AS query.
+type Cache struct {
+	Name  Ident
+	Query Query
+}
+
+// Uncache is UNCACHE TABLE [IF EXISTS] name.
+type Uncache struct {
+	Name     Ident
+	IfExists bool
+}
+
 // ShowCatalogs is SHOW CATALOGS.
 type ShowCatalogs struct{}
 
@@ -100,6 +112,7 @@ type Describe struct {
 // beginning of the whole text.
 type Explain struct {
 	Statement Statement
+	Analyze   bool // run it, and show what was measured
 }
 
 func (*Select) statement()       {}
@@ -107,6 +120,8 @@ func (*Insert) statement()       {}
 func (*CreateTable) statement()  {}
 func (*CreateSchema) statement() {}
 func (*DropTable) statement()    {}
+func (*Cache) statement()        {}
+func (*Uncache) statement()      {}
 func (*ShowCatalogs) statement() {}
 func (*ShowSchemas) statement()  {}
 func (*ShowTables) statement()   {}

@@ -52,8 +52,16 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "show create table %s\n", s.Table)
 	case *Describe:
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
+	case *Cache:
+		fmt.Fprintf(&b, "cache table %s\n  query %s\n", DisplayIdent(s.Name.Text), dumpQuery(s.Query))
+	case *Uncache:
+		fmt.Fprintf(&b, "uncache table %s if-exists=%v\n", DisplayIdent(s.Name.Text), s.IfExists)
 	case *Explain:
-		fmt.Fprintf(&b, "explain %s", dump(s.Statement))
+		analyze := ""
+		if s.Analyze {
+			analyze = "analyze "
+		}
+		fmt.Fprintf(&b, "explain %s%s", analyze, dump(s.Statement))
 	}
 	return b.String()
 }

@@ -51,6 +51,10 @@ func (p *parser) statement() (Statement, error) {
 		return p.describe()
 	case "EXPLAIN":
 		return p.explain()
+	case "CACHE":
+		return p.cache()
+	case "UNCACHE":
+		return p.uncache()
 	}
 	return nil, p.refuse(t)
 }
@@ -153,7 +157,8 @@ func (p *parser) conflictClause(i int) bool {
 
 func (p *parser) explain() (Statement, error) {
 	p.pos++
-	if t := p.peek(); t.isAny("ANALYZE", "VERBOSE") {
+	analyze := p.accept("ANALYZE")
+	if t := p.peek(); t.isAny("VERBOSE") {
 		return nil, p.failAt(t, "EXPLAIN "+keyword(t)+" is not supported yet", "EXPLAIN shows the plan without running it")
 	}
 	if p.accept("(") {
@@ -175,10 +180,10 @@ func (p *parser) explain() (Statement, error) {
 	}
 	switch s := inner.(type) {
 	case *Select, *Insert:
-		return &Explain{Statement: inner}, nil
+		return &Explain{Statement: inner, Analyze: analyze}, nil
 	case *CreateTable:
 		if s.Query != nil {
-			return &Explain{Statement: inner}, nil
+			return &Explain{Statement: inner, Analyze: analyze}, nil
 		}
 	}
 	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT and CREATE TABLE AS")

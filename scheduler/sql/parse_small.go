@@ -147,7 +147,7 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
+const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, CACHE TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)

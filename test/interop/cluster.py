@@ -19,6 +19,8 @@ class Cluster:
         self.config.write_text(
             f"data_dir: {directory}/data\n"
             "listen: 127.0.0.1:0\n"
+            "flight:\n"
+            "  listen: 127.0.0.1:0\n"
             "catalogs:\n"
             f"  {CATALOG}:\n"
             "    type: sql\n"
@@ -39,6 +41,7 @@ class Cluster:
             self.stop()
             raise RuntimeError("the scheduler did not start:\n" + (directory / "scheduler.log").read_text()[-2000:])
         self.address = line.split()[-1]
+        self.flight = self.process.stdout.readline().removeprefix("flight sql on ").strip()
         # Nothing more comes, but a full pipe would block the scheduler.
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 

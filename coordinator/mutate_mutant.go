@@ -1,0 +1,45 @@
+//go:build mutant
+
+package coordinator
+
+// Mutant is how this package is broken; scheduler/sim has the list.
+var Mutant string
+
+func mutated(name string) bool { return Mutant == name }
+
+// broken are cells of the table that are wrong, by the name of the mutant.
+var broken = map[string]map[State]map[eventKind]cell{
+	"sealed-twice":        {Sealed: {evSeal: allow(seal, Sealed)}, Resolving: {evSeal: allow(seal, Sealed)}},
+	"cancelled-sealed":    {Sealed: {evCancel: allow(cancel, Aborted)}, Resolving: {evCancel: allow(cancel, Aborted)}},
+	"failed-sealed":       {Sealed: {evFail: allow(fail, Aborted)}, Resolving: {evFail: allow(fail, Aborted)}},
+	"conflict-unsettled":  {Resolving: {evConflict: allow(conflict, Committing, Aborted)}},
+	"refused-unsettled":   {Resolving: {evRefused: allow(refused, Aborted)}},
+	"unknown-is-conflict": {Sealed: {evUnknown: allow(unknownConflict, Committing, Aborted)}},
+	"restart-unseals":     {Sealed: {evRestart: allow(unseal, Ready)}, Resolving: {evRestart: allow(unseal, Ready)}},
+	"restart-ends":        {Committing: {evRestart: allow(restartLost, Aborted)}},
+}
+
+func unknownConflict(s *step, e Unknown) error { return s.release(e.Seq, OutcomeConflict, e.Reason) }
+
+func unseal(s *step, e Restart) error {
+	if err := s.newEpoch(e); err != nil {
+		return err
+	}
+	s.endAttempt(OutcomeConflict, "forgotten")
+	s.to(Ready)
+	return nil
+}
+
+// restartLost forgets that it has to tell anybody.
+func restartLost(s *step, e Restart) error {
+	s.m.r.Failure = &Failure{Reason: "the scheduler restarted"}
+	s.to(Aborted)
+	return s.newEpoch(e)
+}
+
+func rule(s State, k eventKind) *cell {
+	if c, ok := broken[Mutant][s][k]; ok {
+		return &c
+	}
+	return &transitions[s][k]
+}

@@ -1,0 +1,44 @@
+package config
+
+import "strings"
+
+// Flight is the Arrow Flight SQL listener.
+type Flight struct {
+	// Listen is its address; "" means that it is off.
+	Listen string `koanf:"listen"`
+	// MaxMessageBytes bounds one message of a client, a batch of an ingest for instance; 64 MiB if 0.
+	MaxMessageBytes Bytes `koanf:"max_message_bytes"`
+}
+
+// Missing names what the configuration lacks for the listener's address; "" if nothing. Addresses that others can reach need TLS and tokens.
+func (f *Flight) Missing(c *Config) string {
+	host, _, err := splitAddr(f.Listen)
+	if err != nil {
+		return "the form host:port"
+	}
+	if f.Listen == "" || IsLoopback(host) {
+		return ""
+	}
+	var missing []string
+	if !c.TLS.Enabled() {
+		missing = append(missing, "tls.cert and tls.key")
+	}
+	if len(c.Auth.Tokens) == 0 {
+		missing = append(missing, "auth.tokens")
+	}
+	return strings.Join(missing, ", ")
+}
+
+func (v *validator) flight(c *Config) {
+	const minMessage = 1 << 20
+	f := &c.Flight
+	v.check(f.MaxMessageBytes == 0 || f.MaxMessageBytes >= minMessage && f.MaxMessageBytes <= 1<<30, "flight.max_message_bytes", f.MaxMessageBytes, "want 1MiB to 1GiB")
+	if f.Listen == "" {
+		return
+	}
+	if _, _, err := splitAddr(f.Listen); !v.check(err == nil, "flight.listen", f.Listen, "want host:port, like 127.0.0.1:7430") {
+		return
+	}
+	missing := f.Missing(c)
+	v.check(missing == "", "flight.listen", f.Listen, "others can reach this address, which needs "+missing+"; or listen on 127.0.0.1")
+}

@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// Flight clients show a token as a bearer token, or as the password of the user whose name is its principal: many drivers know only that. A wrong
+// password and an unknown user look the same.
+
+var errFlightAuth = status.Error(codes.Unauthenticated,
+	"this server asks for a token: as \"authorization: Bearer TOKEN\", or with basic authentication, where the user is the token's principal and the password is the token")
+
+// flightUser answers the call's context with its principal, and the token that it showed.
+func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string, err error) {
+	user, password, isBasic := basicAuth(ctx)
+	if len(g.clients) == 0 {
+		return ctx, "none", nil
+	}
+	if !isBasic {
+		token, _ := bearer(ctx)
+		ctx, err := g.authorize(ctx, "")
+		if err != nil {
+			return nil, "", errFlightAuth
+		}
+		return ctx, token, nil
+	}
+	who := ""
+	sum := sha256.Sum256([]byte(password))
+	for _, c := range g.clients { // all are compared, so that time tells nothing
+		if subtle.ConstantTimeCompare(sum[:], c.sum[:])&subtle.ConstantTimeCompare([]byte(user), []byte(c.principal)) == 1 {
+			who = c.principal
+		}
+	}
+	if who == "" {
+		return nil, "", errFlightAuth
+	}
+	return context.WithValue(ctx, principalKey{}, who), password, nil
+}
+
+func basicAuth(ctx context.Context) (user, password string, ok bool) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	v := md.Get("authorization")
+	if len(v) != 1 || len(v[0]) < 6 || !strings.EqualFold(v[0][:6], "basic ") {
+		return "", "", false
+	}
+	text := strings.TrimSpace(v[0][6:])
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		if b, err = base64.RawStdEncoding.DecodeString(text); err != nil {
+			return "", "", true // and wrong
+		}
+	}
+	user, password, _ = strings.Cut(string(b), ":")
+	return user, password, true
+}
+
+// handshake gives the token for later calls.
+func (g *guard) handshake(ctx context.Context) (string, error) {
+	_, token, err := g.flightUser(ctx)
+	return token, err
+}
+
+func (g *guard) flightOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+			ctx, _, err := g.flightUser(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return h(ctx, req)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+			ctx, _, err := g.flightUser(ss.Context())
+			if err != nil {
+				return err
+			}
+			return h(srv, &authorized{ss, ctx})
+		}),
+	}
+}

@@ -1,0 +1,49 @@
+package flightsql
+
+import (
+	"context"
+	"io"
+	"os"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+)
+
+// Statement is what a client wants to be run.
+type Statement struct {
+	SQL     string
+	Key     string // idempotency key
+	Catalog string // default catalog and schema of names that give neither
+	Schema  string
+
+	// Input is a Parquet file that the statement reads as InputName. It is the backend's from Submit on.
+	Input string
+	// InputIdentity tells statements with the same key and different rows apart; the text of SQL does not count then.
+	InputIdentity []string
+}
+
+// InputName is the name by which a statement's text refers to Statement.Input.
+const InputName = "arrow-stream.parquet"
+
+// Backend is what the server needs of the scheduler. Its errors are gRPC statuses. A principal sees its own jobs only.
+type Backend interface {
+	// Submit makes a job of the statement, or finds the one that its key names.
+	Submit(principal string, st Statement) (jobID string, existing bool, err error)
+	// Job is the job as it is now, and a channel that is closed at its next change.
+	Job(principal, jobID string) (*schedulerv1.Job, <-chan struct{}, error)
+	// Rows opens the rows of a job that has any: an Arrow IPC stream of so many bytes, readable until it is closed.
+	Rows(principal, jobID string) (io.ReadCloser, int64, error)
+	// Cancel asks for the job's end; if it will not be cancelled, message says what happened instead.
+	Cancel(principal, jobID string) (cancelled bool, message string, err error)
+	// Columns tells the columns of the statement's result without running it.
+	Columns(ctx context.Context, principal string, st Statement) ([]*planv1.Column, error)
+	// NewInput makes a file for Statement.Input.
+	NewInput() (*os.File, error)
+
+	Catalogs() []string
+	// Schemas lists the schemas of a catalog, each as its parts.
+	Schemas(ctx context.Context, catalog string) ([][]string, error)
+	Tables(ctx context.Context, catalog string, schema []string) ([]string, error)
+	// Table describes the table that a name of one or more parts means.
+	Table(ctx context.Context, principal string, name []string, defaults Statement) (*planv1.Schema, error)
+}

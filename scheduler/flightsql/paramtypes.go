@@ -1,0 +1,111 @@
+package flightsql
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/scheduler/plan"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// parameterSchema is what INSERT INTO t VALUES (?, …) wants bound: the types of the table's columns. Of other parameters nobody knows the types
+// before the values come; then there is no schema, and clients send their values in their own types.
+func (s *server) parameterSchema(ctx context.Context, p *prepared) *arrow.Schema {
+	ins, ok := p.stmt.(*sql.Insert)
+	if !ok || p.valuesAt == 0 {
+		return nil
+	}
+	items := p.items()
+	table, err := s.backend.Table(ctx, p.principal, ins.Table.Strings(), p.defaults)
+	if items == nil || err != nil { // the statement itself will say what is wrong with the table
+		return nil
+	}
+	columns := table.GetFields()
+	if ins.Columns != nil {
+		columns = listed(ins.Columns, columns)
+	}
+	fields := make([]arrow.Field, p.count)
+	for i, at := range items {
+		if at >= len(columns) || columns[at] == nil {
+			return nil
+		}
+		t, ok := boundType(columns[at].GetType())
+		if !ok {
+			return nil
+		}
+		fields[i] = arrow.Field{Name: columns[at].GetName(), Type: t, Nullable: !columns[at].GetRequired()}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+func listed(list []sql.Ident, columns []*planv1.Field) []*planv1.Field {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.GetName()
+	}
+	out := make([]*planv1.Field, len(list))
+	for i, id := range list {
+		if at, _ := sql.Find(id.Text, names); at >= 0 {
+			out[i] = columns[at]
+		}
+	}
+	return out
+}
+
+// boundType is the Arrow type to send a column's values in. All integers are 64 bits wide there: clients differ in what they take for one.
+func boundType(t *planv1.Type) (arrow.DataType, bool) {
+	if k := t.GetKind(); k >= planv1.TypeKind_TYPE_KIND_INT8 && k <= planv1.TypeKind_TYPE_KIND_INT64 {
+		return arrow.PrimitiveTypes.Int64, true
+	}
+	name, err := plan.CastType(t)
+	if err != nil {
+		return nil, false
+	}
+	out, err := columnType(name)
+	return out, err == nil
+}
+
+// items gives for each parameter the ordinal of the column that it is the whole value of; nil if some are part of expressions.
+func (t *template) items() []int {
+	toks, err := sql.Tokenize(t.text[t.valuesAt : t.query.Offset+len(t.query.Text)])
+	if err != nil {
+		return nil
+	}
+	marks := map[int]mark{} // by where they begin
+	for _, m := range t.marks {
+		marks[m.start-t.valuesAt] = m
+	}
+	out := make([]int, t.count)
+	for i := range out {
+		out[i] = -1
+	}
+	depth, item := 0, 0
+	for i, tok := range toks {
+		switch {
+		case symbol(tok, "("):
+			if depth++; depth == 1 {
+				item = 0
+			}
+		case symbol(tok, ")"):
+			depth--
+		case symbol(tok, ",") && depth == 1:
+			item++
+		}
+		m, ok := marks[tok.Start]
+		if !ok {
+			continue
+		}
+		next := i + 1
+		for next < len(toks) && toks[next].Start < m.end-t.valuesAt {
+			next++
+		}
+		alone := depth == 1 && i > 0 && (symbol(toks[i-1], "(") || symbol(toks[i-1], ",")) && next < len(toks) && (symbol(toks[next], ")") || symbol(toks[next], ","))
+		if !alone || out[m.index] >= 0 && out[m.index] != item {
+			return nil
+		}
+		out[m.index] = item
+	}
+	return out
+}

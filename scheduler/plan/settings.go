@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of the settings that a statement may carry.
+const (
+	SettingPlanner        = "signet.planner"
+	SettingMinTaskBytes   = "signet.min_task_bytes"
+	SettingMaxTasks       = "signet.max_tasks"
+	SettingPartitions     = "signet.partitions"
+	SettingBroadcastBytes = "signet.broadcast_bytes"
+	SettingRoot           = "signet.scheduler.root"
+	SettingTaskPolicy     = "signet.task_policy"
+	SettingPipelined      = "signet.pipelined"
+)
+
+// Settings is what a statement's settings ask for.
+type Settings struct {
+	Mode           Mode
+	MinTaskBytes   int64  // 0: not set
+	MaxTasks       int    // 0: not set
+	Partitions     int32  // 0: not set
+	BroadcastBytes int64  // 0: not set; negative: never
+	Root           string // names of operators
+	TaskPolicy     string // push, pull; empty: not set
+	Pipelined      bool   // rows reach the client while the job runs
+}
+
+var settings = map[string]func(*Settings, string) error{
+	SettingPlanner: func(s *Settings, v string) error {
+		s.Mode = Mode(v)
+		return oneOf(v, string(Static), string(Adaptive))
+	},
+	SettingMinTaskBytes: func(s *Settings, v string) error { return number(v, 1, 1<<50, &s.MinTaskBytes) },
+	SettingMaxTasks:     func(s *Settings, v string) error { return number(v, 1, DefaultMaxTasks, &s.MaxTasks) },
+	SettingPartitions:   func(s *Settings, v string) error { return number(v, 1, MaxPartitions, &s.Partitions) },
+	SettingBroadcastBytes: func(s *Settings, v string) error {
+		err := number(v, 0, 1<<40, &s.BroadcastBytes)
+		if s.BroadcastBytes == 0 {
+			s.BroadcastBytes = -1
+		}
+		return err
+	},
+	SettingRoot: func(s *Settings, v string) error {
+		s.Root = v
+		_, err := RootByName(v)
+		return err
+	},
+	SettingTaskPolicy: func(s *Settings, v string) error {
+		s.TaskPolicy = v
+		return oneOf(v, "push", "pull")
+	},
+	SettingPipelined: func(s *Settings, v string) (err error) {
+		if s.Pipelined, err = strconv.ParseBool(v); err != nil {
+			return fmt.Errorf("want true or false")
+		}
+		return nil
+	},
+}
+
+// ParseSettings reads a statement's settings. Unknown ones and bad values are refused: a setting that does nothing would be worse.
+func ParseSettings(m map[string]string) (Settings, error) {
+	out := Settings{Mode: Static}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		set, ok := settings[name]
+		if !ok {
+			return out, &Error{Message: fmt.Sprintf("there is no setting %q", name), Hint: "settings are " + strings.Join(slices.Sorted(maps.Keys(settings)), ", ")}
+		}
+		if err := set(&out, m[name]); err != nil {
+			return out, &Error{Message: fmt.Sprintf("setting %s is %q: %v", name, m[name], err)}
+		}
+	}
+	return out, nil
+}
+
+func oneOf(v string, allowed ...string) error {
+	if !slices.Contains(allowed, v) {
+		return fmt.Errorf("want %s", strings.Join(allowed, " or "))
+	}
+	return nil
+}
+
+func number[T int | int32 | int64](v string, least, most int64, to *T) error {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("want a whole number from %d to %d", least, most)
+	}
+	*to = T(n)
+	return nil
+}
+
+// Apply puts the settings over a request's defaults.
+func (s Settings) Apply(r *Request) error {
+	if s.MinTaskBytes > 0 {
+		r.Limits.MinBytes = s.MinTaskBytes
+	}
+	if s.MaxTasks > 0 {
+		r.Limits.MaxTasks = s.MaxTasks
+	}
+	if s.BroadcastBytes != 0 {
+		r.Limits.BroadcastBytes = s.BroadcastBytes
+	}
+	r.Tuning.Partitions = s.Partitions
+	if s.Root == "" {
+		return nil
+	}
+	byName, err := RootByName(s.Root)
+	if err != nil {
+		return err
+	}
+	before := r.Root
+	r.Root = func(n *Node) bool { return byName(n) || before != nil && before(n) }
+	return nil
+}
