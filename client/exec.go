@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 )
 
@@ -56,6 +57,26 @@ func WithProgress(f func(*schedulerv1.Job)) StatementOption {
 // WithSubmitted is called once, as soon as the job has an id. Existing: the key was known and this is the job it names.
 func WithSubmitted(f func(jobID string, existing bool)) StatementOption {
 	return func(s *statement) { s.onSubmit = f }
+}
+
+// ExecPlan is Exec for what a logical plan says.
+func (c *Client) ExecPlan(ctx context.Context, p *planv1.LogicalPlan, opts ...StatementOption) (*Result, error) {
+	return c.Exec(ctx, "", append(opts[:len(opts):len(opts)], WithLogicalPlan(p))...)
+}
+
+// ExecPhysicalPlan is Exec for a query that the caller has cut into stages and divided into tasks.
+func (c *Client) ExecPhysicalPlan(ctx context.Context, p *planv1.PhysicalPlan, opts ...StatementOption) (*Result, error) {
+	return c.Exec(ctx, "", append(opts[:len(opts):len(opts)], WithPhysicalPlan(p))...)
+}
+
+// WithLogicalPlan takes the place of the statement's text, which has to be empty.
+func WithLogicalPlan(p *planv1.LogicalPlan) StatementOption {
+	return func(s *statement) { s.req.LogicalPlan = p }
+}
+
+// WithPhysicalPlan takes the place of the statement's text, which has to be empty.
+func WithPhysicalPlan(p *planv1.PhysicalPlan) StatementOption {
+	return func(s *statement) { s.req.PhysicalPlan = p }
 }
 
 // Result is a job that ended Successful.

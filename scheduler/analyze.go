@@ -31,7 +31,7 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 	now := j.rec.Submitted.UnixMicro() // now() is bound once per job
 	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: now}
 	if s.pool.Connected() == 0 {
-		j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "waiting for an executor")
+		j.waitsForExecutor()
 	}
 	res, err := s.analyzeOnce(ctx, req)
 	if err != nil {
@@ -58,6 +58,10 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 	}
 	a.keepColumns()
 	return a, nil
+}
+
+func (j *job) waitsForExecutor() {
+	j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "waiting for an executor")
 }
 
 // keepColumns puts what was bound over all files into the sources, so that every task sees the same columns whatever its share.

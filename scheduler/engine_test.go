@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
@@ -397,24 +399,29 @@ func TestNewestGeneration_OlderAttemptsAreOut_S73(t *testing.T) {
 }
 
 // A physical plan runs as given, and its root is split off as off a statement's, under both planners (S6).
-func TestSubmitPhysical_RootAndResult_S6(t *testing.T) {
-	columns := []*planv1.Column{{Name: "n", EngineType: "BIGINT", Type: &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_INT64}}}
-	physical := func(mode plan.Mode) plan.Physical {
-		p := plan.Physical{Mode: mode, Columns: [][]*planv1.Column{columns, columns}, Above: []*plan.Node{{Op: plan.OpResult}}}
-		for i := range int32(2) {
-			p.Tasks = append(p.Tasks, &planv1.Task{Stage: 0, Task: i, Sql: "SELECT n", Work: &planv1.Task_Exchange{Exchange: &planv1.ExchangeTask{Kind: planv1.ExchangeKind_EXCHANGE_KIND_HASH, Keys: []int32{0}, Partitions: 4}}})
-		}
+func TestPhysicalPlan_RootAndResult_S6(t *testing.T) {
+	columns := []*planv1.Column{{Name: "n", EngineType: "BIGINT"}}
+	physical := func() *planv1.PhysicalPlan {
+		produce := &planv1.PhysicalTask{Sql: "SELECT n"}
+		p := &planv1.PhysicalPlan{Stages: []*planv1.PhysicalStage{
+			{Tasks: []*planv1.PhysicalTask{produce, produce}, Columns: columns, Exchange: planv1.ExchangeKind_EXCHANGE_KIND_HASH, Keys: []int32{0}, Partitions: 4},
+			{},
+		}}
 		for i := range int32(4) {
-			p.Tasks = append(p.Tasks, &planv1.Task{Stage: 1, Task: i, Sql: "SELECT n FROM s", Sources: []*planv1.Source{{View: "s", Kind: &planv1.Source_Exchange{Exchange: &planv1.ExchangeSource{
-				Columns: columns, Parts: []*planv1.ExchangePart{{Task: -1, Partition: i}},
-			}}}}})
+			p.Stages[1].Tasks = append(p.Stages[1].Tasks, &planv1.PhysicalTask{Sql: "SELECT n FROM s", Inputs: []*planv1.PhysicalInput{{
+				View: "s", Kind: &planv1.PhysicalInput_Stage{Stage: &planv1.StageRead{Partitions: []int32{i}}},
+			}}})
 		}
 		return p
 	}
-	for _, mode := range []plan.Mode{plan.Static, plan.Adaptive} {
+	for _, mode := range []string{"static", "adaptive"} {
+		submit := func(b *bench, p *planv1.PhysicalPlan, key string) (string, error) {
+			r, err := b.client.Raw().Submit(t.Context(), &schedulerv1.SubmitRequest{PhysicalPlan: p, Settings: map[string]string{"signet.planner": mode}, IdempotencyKey: key})
+			return r.GetJobId(), err
+		}
 		b := newBench(t, WithRoot(isResult, root.Count))
 		x := b.actor()
-		id, err := b.server.SubmitPhysical(localPrincipal, physical(mode))
+		id, err := submit(b, physical(), "")
 		require.NoError(t, err)
 		j := b.end(id)
 		require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, j.GetState(), "%v", j.GetError())
@@ -429,21 +436,32 @@ func TestSubmitPhysical_RootAndResult_S6(t *testing.T) {
 
 		plain := newBench(t)
 		plain.actor()
-		id, err = plain.server.SubmitPhysical(localPrincipal, physical(mode))
+		id, err = submit(plain, physical(), "once")
 		require.NoError(t, err)
 		j = plain.end(id)
 		require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, j.GetState(), "%v", j.GetError())
 		require.True(t, j.GetHasRows())
 		require.Empty(t, j.GetInlineResult())
+		again, err := submit(plain, physical(), "once")
+		require.NoError(t, err)
+		require.Equal(t, id, again)
+		other := physical()
+		other.Stages[0].Partitions = 8
+		_, err = submit(plain, other, "once")
+		require.ErrorContains(t, err, "another statement")
 
-		bad := physical(mode)
-		bad.Tasks[2].GetSources()[0].GetExchange().Stage = 1
-		_, err = plain.server.SubmitPhysical(localPrincipal, bad)
+		bad := physical()
+		bad.Stages[1].Tasks[0].GetInputs()[0].GetStage().Stage = 1
+		_, err = submit(plain, bad, "")
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
 		require.ErrorContains(t, err, "plans have no cycles")
-		bad = physical(mode)
-		bad.Above = []*plan.Node{{Op: plan.OpCommit}, {Op: plan.OpWrite}}
-		_, err = plain.server.SubmitPhysical(localPrincipal, bad)
-		require.ErrorContains(t, err, "ends in Result")
+		bad = physical()
+		bad.Stages[0].Columns = []*planv1.Column{{Name: "n", EngineType: "VARCHAR"}}
+		id, err = submit(plain, bad, "")
+		require.NoError(t, err)
+		j = plain.end(id)
+		require.Equal(t, schedulerv1.JobState_JOB_STATE_FAILED, j.GetState())
+		require.Contains(t, j.GetError().GetMessage(), "declared as (n VARCHAR) and its query gives (n BIGINT)")
 	}
 }
 

@@ -237,6 +237,9 @@ func (a *actor) analyze(r *executorv1.Analyze) *executorv1.AnalyzeResult {
 		staged = stages(2)
 	}
 	last := staged.Stages[len(staged.Stages)-1]
+	if r.BindOnly {
+		return &executorv1.AnalyzeResult{RequestId: r.RequestId, Sql: r.Sql, Columns: last.Columns}
+	}
 	return &executorv1.AnalyzeResult{RequestId: r.RequestId, Sql: "SELECT n FROM whole", Columns: last.Columns, Staged: staged, NotRowWise: "it groups"}
 }
 

@@ -14,14 +14,18 @@ func statementHash(rec *journal.Job) string {
 	if sql.NamesRelativeFile(rec.SQL) {
 		dir = rec.BaseDir
 	}
-	return hashParts("statement", append([]string{rec.SQL, rec.DefaultCatalog, rec.DefaultSchema, dir}, flatten(rec.Settings)...)...)
+	parts := []string{rec.SQL, rec.DefaultCatalog, rec.DefaultSchema, dir}
+	if len(rec.Plan) > 0 {
+		parts = append(parts, string(rec.Plan), rec.BaseDir)
+	}
+	return hashParts("statement", append(parts, flatten(rec.Settings)...)...)
 }
 
 // otherStatement refuses a key that names another statement, and says what is different.
 func otherStatement(have, sent *journal.Job) *jobFailure {
 	what, hint := "which is another statement", "use a new key for a new statement; the text is compared exactly, white space and comments included"
 	switch {
-	case have.SQL != sent.SQL:
+	case have.SQL != sent.SQL || sent.Kind == kindPlan:
 	case have.DefaultCatalog != sent.DefaultCatalog || have.DefaultSchema != sent.DefaultSchema:
 		what, hint = "which is the same text with another default catalog or schema", "send it with the same --catalog and --schema, or use a new key"
 	case !maps.Equal(have.Settings, sent.Settings):

@@ -79,7 +79,6 @@ type Server struct {
 	// commitPool bounds the commits that are sent at one time, over all tables.
 	commitPool *semaphore.Weighted
 	caches     *caches
-	physical   sync.Map // job id → plan.Physical of jobs that have not begun
 
 	exchanges *exchangeclient.Dialer
 

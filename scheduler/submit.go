@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
@@ -28,6 +29,10 @@ var errCancelled = errors.New("cancelled")
 
 // submit makes a job durable and starts it. With a known key it returns the job that the key names (S64).
 func (s *Server) submit(principal string, r *schedulerv1.SubmitRequest, with ...func(*journal.Job)) (*job, bool, error) {
+	r, err := s.asStatement(r)
+	if err != nil {
+		return nil, false, err
+	}
 	if err := checkSubmit(r); err != nil {
 		return nil, false, err
 	}
@@ -90,6 +95,40 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	return j, false, nil
 }
 
+// asStatement turns a logical plan into its statement, and checks a physical one.
+func (s *Server) asStatement(r *schedulerv1.SubmitRequest) (*schedulerv1.SubmitRequest, error) {
+	given := 0
+	for _, is := range []bool{r.Sql != "", r.LogicalPlan != nil, r.PhysicalPlan != nil} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, fail(codeUser, "send one of them", "a submission is a statement, a logical plan or a physical plan")
+	}
+	if p := r.LogicalPlan; p != nil {
+		text, err := plan.Statement(p)
+		if err != nil {
+			return nil, planFailure(err)
+		}
+		r = proto.CloneOf(r)
+		r.Sql, r.LogicalPlan = text, nil
+	}
+	if p := r.PhysicalPlan; p != nil {
+		if err := plan.CheckPhysical(p, s.limits(0)); err != nil {
+			return nil, planFailure(err)
+		}
+		if n := proto.Size(p); n > maxStatement {
+			return nil, fail(codeUser, "divide the work more coarsely", "the physical plan has %d bytes; at most %d are allowed", n, maxStatement)
+		}
+		r = &schedulerv1.SubmitRequest{
+			Sql: physicalText(p), IdempotencyKey: r.IdempotencyKey, DefaultCatalog: r.DefaultCatalog, DefaultSchema: r.DefaultSchema, BaseDir: r.BaseDir,
+			Settings: r.Settings, PhysicalPlan: p,
+		}
+	}
+	return r, nil
+}
+
 func checkSubmit(r *schedulerv1.SubmitRequest) error {
 	switch {
 	case strings.TrimSpace(r.Sql) == "":
@@ -111,6 +150,12 @@ func newRecord(principal, cluster string, r *schedulerv1.SubmitRequest) (journal
 	rec := journal.Job{
 		ID: id.String(), Principal: principal, Key: r.IdempotencyKey, SQL: r.Sql, DefaultCatalog: r.DefaultCatalog, DefaultSchema: r.DefaultSchema,
 		BaseDir: r.BaseDir, Settings: r.Settings, State: journal.StateOpen, Submitted: time.Now().UTC(),
+	}
+	if r.PhysicalPlan != nil {
+		rec.Kind = kindPlan
+		if rec.Plan, err = (proto.MarshalOptions{Deterministic: true}).Marshal(r.PhysicalPlan); err != nil {
+			return journal.Job{}, err
+		}
 	}
 	rec.StatementHash = statementHash(&rec)
 	rec.CommitKey, rec.Marker = commitKey(cluster, principal, r.IdempotencyKey, rec.ID)
@@ -171,6 +216,7 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 
 // putFinished writes a terminal record and what follows from it. What a write leaves behind is in its duties by then.
 func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
+	rec.Plan = nil // it may be large, and nobody will run it again
 	if err := tx.PutJob(rec); err != nil {
 		return err
 	}

@@ -58,11 +58,7 @@ type analysis struct {
 
 func (a *analysis) run() error {
 	if a.req.GetBindOnly() {
-		if err := a.bindSources(); err != nil {
-			return err
-		}
-		a.out.Sql = a.req.GetSql()
-		return a.bind()
+		return a.bindGiven()
 	}
 	node, err := a.parse(a.req.GetSql())
 	if err != nil {

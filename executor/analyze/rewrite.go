@@ -28,6 +28,7 @@ type option struct {
 // rewriter walks a statement, replaces its sources by views, and its time functions by constants.
 type rewriter struct {
 	sources []*source
+	given   map[string]bool // views that are there already, lower case
 	byKey   map[string]*source
 	aliases map[string]bool // every table alias in the statement, lower case
 	columns map[string]bool // column names that hide current_date and the like, lower case

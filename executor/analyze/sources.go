@@ -27,7 +27,7 @@ func looksLikeFile(name string) bool {
 func (r *rewriter) baseTable(o *ast.Object, sc *scope) error {
 	catalog, schema, name := o.Str("catalog_name"), o.Str("schema_name"), o.Str("table_name")
 	plain := catalog == "" && schema == ""
-	if plain && sc.has(name) {
+	if plain && (sc.has(name) || r.given[strings.ToLower(name)]) {
 		return nil
 	}
 	if !ast.IsNull(o.Get("at_clause")) {

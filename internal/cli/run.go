@@ -83,6 +83,9 @@ func (r *run) options() []client.StatementOption {
 	if r.key != "" {
 		opts = append(opts, client.WithIdempotencyKey(r.key))
 	}
+	if r.statement.plan != nil {
+		opts = append(opts, r.statement.plan)
+	}
 	return opts
 }
 

@@ -7,16 +7,18 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/signet-io/signet/client"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
 // statement is one piece of a script.
 type statement struct {
 	text   string
-	script string // its name; empty for an argument
-	line   int    // where it begins, from 1
-	indent int    // characters in front of it on that line
-	alone  bool   // messages need no place
+	script string                 // its name; empty for an argument
+	line   int                    // where it begins, from 1
+	indent int                    // characters in front of it on that line
+	alone  bool                   // messages need no place
+	plan   client.StatementOption // instead of text
 }
 
 // readStatements takes statements from the arguments ("-" is standard input) and from a file.

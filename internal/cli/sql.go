@@ -16,6 +16,7 @@ import (
 
 type sqlFlags struct {
 	file            string
+	plan            string
 	output          string
 	key             string
 	catalog, schema string
@@ -48,6 +49,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "file with statements; - is standard input")
+	fl.StringVar(&f.plan, "plan", "", "file with a logical or a physical plan as JSON, instead of statements")
 	fl.StringVarP(&f.output, "output", "o", "table", strings.Join(format.Kinds, ", "))
 	fl.StringVar(&f.key, "idempotency-key", "", "what must happen once; see above")
 	fl.StringVar(&f.catalog, "catalog", "", "catalog of names that give none")
@@ -77,7 +79,7 @@ func (a *app) runSQL(ctx context.Context, args []string, f sqlFlags) (err error)
 	if f.settings, err = readSettings(f.set); err != nil {
 		return err
 	}
-	statements, err := a.readStatements(args, f.file)
+	statements, err := a.readInput(args, f)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ type Job struct {
 	DefaultCatalog string            `json:"default_catalog,omitempty"`
 	DefaultSchema  string            `json:"default_schema,omitempty"`
 	BaseDir        string            `json:"base_dir,omitempty"`
+	Plan           []byte            `json:"plan,omitempty"` // plan.v1.PhysicalPlan, instead of SQL
 	Settings       map[string]string `json:"settings,omitempty"`
 	Kind           string            `json:"kind"`
 	State          State             `json:"state"`

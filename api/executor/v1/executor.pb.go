@@ -1243,7 +1243,7 @@ type Analyze struct {
 	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Sql           string                 `protobuf:"bytes,2,opt,name=sql,proto3" json:"sql,omitempty"`                               // one SELECT or VALUES statement
 	Sources       []*v1.Source           `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`                       // resolved; by Source.view
-	BindOnly      bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql is already rewritten over the sources' views
+	BindOnly      bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql reads the sources by their views, and nothing else
 	NowMicros     int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -2978,6 +2978,661 @@ func (*Task_Result) isTask_Work() {}
 
 func (*Task_Exchange) isTask_Work() {}
 
+// LogicalPlan says what a job does, as operators. It says the same as a statement, which it is turned into before it is planned.
+type LogicalPlan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operators     []*LogicalOperator     `protobuf:"bytes,1,rep,name=operators,proto3" json:"operators,omitempty"` // in any order; the one that no other reads is the root: Result or Commit
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogicalPlan) Reset() {
+	*x = LogicalPlan{}
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogicalPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogicalPlan) ProtoMessage() {}
+
+func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
+func (*LogicalPlan) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *LogicalPlan) GetOperators() []*LogicalOperator {
+	if x != nil {
+		return x.Operators
+	}
+	return nil
+}
+
+// LogicalOperator is one of Query, Coalesce, Write, Commit and Result.
+type LogicalOperator struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            string                 `protobuf:"bytes,1,opt,name=op,proto3" json:"op,omitempty"`
+	Inputs        []int32                `protobuf:"varint,2,rep,packed,name=inputs,proto3" json:"inputs,omitempty"` // places in LogicalPlan.operators; all but Query have one
+	Sql           string                 `protobuf:"bytes,3,opt,name=sql,proto3" json:"sql,omitempty"`               // Query: a SELECT over files, tables, and its inputs by the names in views
+	Views         []string               `protobuf:"bytes,4,rep,name=views,proto3" json:"views,omitempty"`           // Query: one for each input
+	Limit         int64                  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`          // Coalesce: rows; 0: all
+	Target        *WriteTarget           `protobuf:"bytes,6,opt,name=target,proto3" json:"target,omitempty"`         // Write
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogicalOperator) Reset() {
+	*x = LogicalOperator{}
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogicalOperator) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogicalOperator) ProtoMessage() {}
+
+func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
+func (*LogicalOperator) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LogicalOperator) GetOp() string {
+	if x != nil {
+		return x.Op
+	}
+	return ""
+}
+
+func (x *LogicalOperator) GetInputs() []int32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *LogicalOperator) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *LogicalOperator) GetViews() []string {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+func (x *LogicalOperator) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *LogicalOperator) GetTarget() *WriteTarget {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+// WriteTarget is a table that a plan writes.
+type WriteTarget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`                  // [[catalog.]schema.]table, quoted as in SQL
+	Columns       []string               `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`              // of the table, in the order of the rows' columns; none: all
+	ByName        bool                   `protobuf:"varint,3,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"` // columns meet by name
+	Create        bool                   `protobuf:"varint,4,opt,name=create,proto3" json:"create,omitempty"`               // as CREATE TABLE AS
+	IfNotExists   bool                   `protobuf:"varint,5,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
+	PartitionedBy []string               `protobuf:"bytes,6,rep,name=partitioned_by,json=partitionedBy,proto3" json:"partitioned_by,omitempty"` // terms as in CREATE TABLE
+	Properties    map[string]string      `protobuf:"bytes,7,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteTarget) Reset() {
+	*x = WriteTarget{}
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteTarget) ProtoMessage() {}
+
+func (x *WriteTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
+func (*WriteTarget) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *WriteTarget) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *WriteTarget) GetColumns() []string {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *WriteTarget) GetByName() bool {
+	if x != nil {
+		return x.ByName
+	}
+	return false
+}
+
+func (x *WriteTarget) GetCreate() bool {
+	if x != nil {
+		return x.Create
+	}
+	return false
+}
+
+func (x *WriteTarget) GetIfNotExists() bool {
+	if x != nil {
+		return x.IfNotExists
+	}
+	return false
+}
+
+func (x *WriteTarget) GetPartitionedBy() []string {
+	if x != nil {
+		return x.PartitionedBy
+	}
+	return nil
+}
+
+func (x *WriteTarget) GetProperties() map[string]string {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+// PhysicalPlan is a query that its author has cut into stages and divided into tasks. Files and tables are resolved, pinned and checked as a
+// statement's are.
+type PhysicalPlan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stages        []*PhysicalStage       `protobuf:"bytes,1,rep,name=stages,proto3" json:"stages,omitempty"` // behind those they read; the last one gives the plan's rows
+	Target        *WriteTarget           `protobuf:"bytes,2,opt,name=target,proto3" json:"target,omitempty"` // of an existing table; unset: the rows are the result
+	Limit         int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`  // of the result's rows; 0: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhysicalPlan) Reset() {
+	*x = PhysicalPlan{}
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhysicalPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhysicalPlan) ProtoMessage() {}
+
+func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
+func (*PhysicalPlan) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *PhysicalPlan) GetStages() []*PhysicalStage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *PhysicalPlan) GetTarget() *WriteTarget {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *PhysicalPlan) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type PhysicalStage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tasks         []*PhysicalTask        `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	Columns       []*Column              `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`                                     // names and engine types of the rows; none: as the queries give them
+	Exchange      ExchangeKind           `protobuf:"varint,3,opt,name=exchange,proto3,enum=signet.plan.v1.ExchangeKind" json:"exchange,omitempty"` // how the rows are kept for later stages; UNSPECIFIED: this is the last stage
+	Keys          []int32                `protobuf:"varint,4,rep,packed,name=keys,proto3" json:"keys,omitempty"`                                   // HASH: ordinals of columns
+	Partitions    int32                  `protobuf:"varint,5,opt,name=partitions,proto3" json:"partitions,omitempty"`                              // HASH
+	Repeatable    bool                   `protobuf:"varint,6,opt,name=repeatable,proto3" json:"repeatable,omitempty"`                              // a task that runs again gives the same rows in the same partitions
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhysicalStage) Reset() {
+	*x = PhysicalStage{}
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhysicalStage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhysicalStage) ProtoMessage() {}
+
+func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
+func (*PhysicalStage) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *PhysicalStage) GetTasks() []*PhysicalTask {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *PhysicalStage) GetColumns() []*Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *PhysicalStage) GetExchange() ExchangeKind {
+	if x != nil {
+		return x.Exchange
+	}
+	return ExchangeKind_EXCHANGE_KIND_UNSPECIFIED
+}
+
+func (x *PhysicalStage) GetKeys() []int32 {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *PhysicalStage) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *PhysicalStage) GetRepeatable() bool {
+	if x != nil {
+		return x.Repeatable
+	}
+	return false
+}
+
+type PhysicalTask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sql           string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`       // a SELECT over the views of its inputs and nothing else
+	Inputs        []*PhysicalInput       `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"` // the same views in every task of a stage
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhysicalTask) Reset() {
+	*x = PhysicalTask{}
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhysicalTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhysicalTask) ProtoMessage() {}
+
+func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
+func (*PhysicalTask) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PhysicalTask) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *PhysicalTask) GetInputs() []*PhysicalInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+type PhysicalInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*PhysicalInput_Files
+	//	*PhysicalInput_Table
+	//	*PhysicalInput_Stage
+	Kind          isPhysicalInput_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhysicalInput) Reset() {
+	*x = PhysicalInput{}
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhysicalInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhysicalInput) ProtoMessage() {}
+
+func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
+func (*PhysicalInput) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *PhysicalInput) GetView() string {
+	if x != nil {
+		return x.View
+	}
+	return ""
+}
+
+func (x *PhysicalInput) GetKind() isPhysicalInput_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *PhysicalInput) GetFiles() *FileInput {
+	if x != nil {
+		if x, ok := x.Kind.(*PhysicalInput_Files); ok {
+			return x.Files
+		}
+	}
+	return nil
+}
+
+func (x *PhysicalInput) GetTable() string {
+	if x != nil {
+		if x, ok := x.Kind.(*PhysicalInput_Table); ok {
+			return x.Table
+		}
+	}
+	return ""
+}
+
+func (x *PhysicalInput) GetStage() *StageRead {
+	if x != nil {
+		if x, ok := x.Kind.(*PhysicalInput_Stage); ok {
+			return x.Stage
+		}
+	}
+	return nil
+}
+
+type isPhysicalInput_Kind interface {
+	isPhysicalInput_Kind()
+}
+
+type PhysicalInput_Files struct {
+	Files *FileInput `protobuf:"bytes,2,opt,name=files,proto3,oneof"`
+}
+
+type PhysicalInput_Table struct {
+	Table string `protobuf:"bytes,3,opt,name=table,proto3,oneof"` // all of it
+}
+
+type PhysicalInput_Stage struct {
+	Stage *StageRead `protobuf:"bytes,4,opt,name=stage,proto3,oneof"`
+}
+
+func (*PhysicalInput_Files) isPhysicalInput_Kind() {}
+
+func (*PhysicalInput_Table) isPhysicalInput_Kind() {}
+
+func (*PhysicalInput_Stage) isPhysicalInput_Kind() {}
+
+type FileInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Function      string                 `protobuf:"bytes,1,opt,name=function,proto3" json:"function,omitempty"`                                                                         // read_parquet, read_csv, read_json
+	Options       map[string]string      `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // option name to a string, number or boolean as SQL writes it
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`                                                                               // as in a statement: absolute, or relative to the base directory; patterns
+	FirstRow      int64                  `protobuf:"varint,4,opt,name=first_row,json=firstRow,proto3" json:"first_row,omitempty"`                                                        // share of one Parquet file, in rows; both 0: all
+	EndRow        int64                  `protobuf:"varint,5,opt,name=end_row,json=endRow,proto3" json:"end_row,omitempty"`                                                              // exclusive
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileInput) Reset() {
+	*x = FileInput{}
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileInput) ProtoMessage() {}
+
+func (x *FileInput) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
+func (*FileInput) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *FileInput) GetFunction() string {
+	if x != nil {
+		return x.Function
+	}
+	return ""
+}
+
+func (x *FileInput) GetOptions() map[string]string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *FileInput) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *FileInput) GetFirstRow() int64 {
+	if x != nil {
+		return x.FirstRow
+	}
+	return 0
+}
+
+func (x *FileInput) GetEndRow() int64 {
+	if x != nil {
+		return x.EndRow
+	}
+	return 0
+}
+
+type StageRead struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stage         int32                  `protobuf:"varint,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	Partitions    []int32                `protobuf:"varint,2,rep,packed,name=partitions,proto3" json:"partitions,omitempty"` // none: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageRead) Reset() {
+	*x = StageRead{}
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageRead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageRead) ProtoMessage() {}
+
+func (x *StageRead) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
+func (*StageRead) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *StageRead) GetStage() int32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *StageRead) GetPartitions() []int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Class         ErrorClass             `protobuf:"varint,1,opt,name=class,proto3,enum=signet.plan.v1.ErrorClass" json:"class,omitempty"`
@@ -2990,7 +3645,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3657,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3670,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -3285,7 +3940,67 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"TraceEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
-	"\x04work\"\x8a\x01\n" +
+	"\x04work\"L\n" +
+	"\vLogicalPlan\x12=\n" +
+	"\toperators\x18\x01 \x03(\v2\x1f.signet.plan.v1.LogicalOperatorR\toperators\"\xac\x01\n" +
+	"\x0fLogicalOperator\x12\x0e\n" +
+	"\x02op\x18\x01 \x01(\tR\x02op\x12\x16\n" +
+	"\x06inputs\x18\x02 \x03(\x05R\x06inputs\x12\x10\n" +
+	"\x03sql\x18\x03 \x01(\tR\x03sql\x12\x14\n" +
+	"\x05views\x18\x04 \x03(\tR\x05views\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x03R\x05limit\x123\n" +
+	"\x06target\x18\x06 \x01(\v2\x1b.signet.plan.v1.WriteTargetR\x06target\"\xc5\x02\n" +
+	"\vWriteTarget\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
+	"\acolumns\x18\x02 \x03(\tR\acolumns\x12\x17\n" +
+	"\aby_name\x18\x03 \x01(\bR\x06byName\x12\x16\n" +
+	"\x06create\x18\x04 \x01(\bR\x06create\x12\"\n" +
+	"\rif_not_exists\x18\x05 \x01(\bR\vifNotExists\x12%\n" +
+	"\x0epartitioned_by\x18\x06 \x03(\tR\rpartitionedBy\x12K\n" +
+	"\n" +
+	"properties\x18\a \x03(\v2+.signet.plan.v1.WriteTarget.PropertiesEntryR\n" +
+	"properties\x1a=\n" +
+	"\x0fPropertiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
+	"\fPhysicalPlan\x125\n" +
+	"\x06stages\x18\x01 \x03(\v2\x1d.signet.plan.v1.PhysicalStageR\x06stages\x123\n" +
+	"\x06target\x18\x02 \x01(\v2\x1b.signet.plan.v1.WriteTargetR\x06target\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\x83\x02\n" +
+	"\rPhysicalStage\x122\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x1c.signet.plan.v1.PhysicalTaskR\x05tasks\x120\n" +
+	"\acolumns\x18\x02 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x128\n" +
+	"\bexchange\x18\x03 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\bexchange\x12\x12\n" +
+	"\x04keys\x18\x04 \x03(\x05R\x04keys\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x05 \x01(\x05R\n" +
+	"partitions\x12\x1e\n" +
+	"\n" +
+	"repeatable\x18\x06 \x01(\bR\n" +
+	"repeatable\"W\n" +
+	"\fPhysicalTask\x12\x10\n" +
+	"\x03sql\x18\x01 \x01(\tR\x03sql\x125\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x1d.signet.plan.v1.PhysicalInputR\x06inputs\"\xa9\x01\n" +
+	"\rPhysicalInput\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\tR\x04view\x121\n" +
+	"\x05files\x18\x02 \x01(\v2\x19.signet.plan.v1.FileInputH\x00R\x05files\x12\x16\n" +
+	"\x05table\x18\x03 \x01(\tH\x00R\x05table\x121\n" +
+	"\x05stage\x18\x04 \x01(\v2\x19.signet.plan.v1.StageReadH\x00R\x05stageB\x06\n" +
+	"\x04kind\"\xf1\x01\n" +
+	"\tFileInput\x12\x1a\n" +
+	"\bfunction\x18\x01 \x01(\tR\bfunction\x12@\n" +
+	"\aoptions\x18\x02 \x03(\v2&.signet.plan.v1.FileInput.OptionsEntryR\aoptions\x12\x14\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\x12\x1b\n" +
+	"\tfirst_row\x18\x04 \x01(\x03R\bfirstRow\x12\x17\n" +
+	"\aend_row\x18\x05 \x01(\x03R\x06endRow\x1a:\n" +
+	"\fOptionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"A\n" +
+	"\tStageRead\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\x05R\x05stage\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x02 \x03(\x05R\n" +
+	"partitions\"\x8a\x01\n" +
 	"\x05Error\x120\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x1a.signet.plan.v1.ErrorClassR\x05class\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -3363,7 +4078,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -3402,10 +4117,21 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(*ExchangePartition)(nil), // 34: signet.plan.v1.ExchangePartition
 	(*ResultTask)(nil),        // 35: signet.plan.v1.ResultTask
 	(*Task)(nil),              // 36: signet.plan.v1.Task
-	(*Error)(nil),             // 37: signet.plan.v1.Error
-	nil,                       // 38: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 39: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 40: signet.plan.v1.Task.TraceEntry
+	(*LogicalPlan)(nil),       // 37: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 38: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 39: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 40: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 41: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 42: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 43: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 44: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 45: signet.plan.v1.StageRead
+	(*Error)(nil),             // 46: signet.plan.v1.Error
+	nil,                       // 47: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 48: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 49: signet.plan.v1.Task.TraceEntry
+	nil,                       // 50: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 51: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
@@ -3418,7 +4144,7 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	6,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	38, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	47, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
 	8,  // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
 	11, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
 	12, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
@@ -3438,7 +4164,7 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	25, // 27: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
 	29, // 28: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
 	26, // 29: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	39, // 30: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	48, // 30: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
 	23, // 31: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
 	29, // 32: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
 	8,  // 33: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
@@ -3453,14 +4179,26 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	31, // 42: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
 	35, // 43: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
 	32, // 44: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	40, // 45: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	5,  // 46: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	13, // 47: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	49, // 45: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	38, // 46: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	39, // 47: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	50, // 48: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	41, // 49: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	39, // 50: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	42, // 51: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	29, // 52: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	4,  // 53: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	43, // 54: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	44, // 55: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	45, // 56: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	51, // 57: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	5,  // 58: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	13, // 59: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -3493,13 +4231,18 @@ func file_plan_v1_plan_proto_init() {
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
 	}
+	file_plan_v1_plan_proto_msgTypes[37].OneofWrappers = []any{
+		(*PhysicalInput_Files)(nil),
+		(*PhysicalInput_Table)(nil),
+		(*PhysicalInput_Stage)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   35,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

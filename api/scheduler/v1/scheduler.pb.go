@@ -87,12 +87,14 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 
 type SubmitRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Sql            string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"` // exactly one statement
+	Sql            string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"` // exactly one statement; or one of the plans below
 	IdempotencyKey string                 `protobuf:"bytes,2,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	DefaultCatalog string                 `protobuf:"bytes,3,opt,name=default_catalog,json=defaultCatalog,proto3" json:"default_catalog,omitempty"`
 	DefaultSchema  string                 `protobuf:"bytes,4,opt,name=default_schema,json=defaultSchema,proto3" json:"default_schema,omitempty"`
 	BaseDir        string                 `protobuf:"bytes,5,opt,name=base_dir,json=baseDir,proto3" json:"base_dir,omitempty"` // absolute; relative file names in the statement are resolved against it
 	Settings       map[string]string      `protobuf:"bytes,6,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	LogicalPlan    *v1.LogicalPlan        `protobuf:"bytes,7,opt,name=logical_plan,json=logicalPlan,proto3" json:"logical_plan,omitempty"`
+	PhysicalPlan   *v1.PhysicalPlan       `protobuf:"bytes,8,opt,name=physical_plan,json=physicalPlan,proto3" json:"physical_plan,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -165,6 +167,20 @@ func (x *SubmitRequest) GetBaseDir() string {
 func (x *SubmitRequest) GetSettings() map[string]string {
 	if x != nil {
 		return x.Settings
+	}
+	return nil
+}
+
+func (x *SubmitRequest) GetLogicalPlan() *v1.LogicalPlan {
+	if x != nil {
+		return x.LogicalPlan
+	}
+	return nil
+}
+
+func (x *SubmitRequest) GetPhysicalPlan() *v1.PhysicalPlan {
+	if x != nil {
+		return x.PhysicalPlan
 	}
 	return nil
 }
@@ -1822,14 +1838,16 @@ var File_scheduler_v1_scheduler_proto protoreflect.FileDescriptor
 
 const file_scheduler_v1_scheduler_proto_rawDesc = "" +
 	"\n" +
-	"\x1cscheduler/v1/scheduler.proto\x12\x13signet.scheduler.v1\x1a\x12plan/v1/plan.proto\"\xc0\x02\n" +
+	"\x1cscheduler/v1/scheduler.proto\x12\x13signet.scheduler.v1\x1a\x12plan/v1/plan.proto\"\xc3\x03\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12'\n" +
 	"\x0fidempotency_key\x18\x02 \x01(\tR\x0eidempotencyKey\x12'\n" +
 	"\x0fdefault_catalog\x18\x03 \x01(\tR\x0edefaultCatalog\x12%\n" +
 	"\x0edefault_schema\x18\x04 \x01(\tR\rdefaultSchema\x12\x19\n" +
 	"\bbase_dir\x18\x05 \x01(\tR\abaseDir\x12L\n" +
-	"\bsettings\x18\x06 \x03(\v20.signet.scheduler.v1.SubmitRequest.SettingsEntryR\bsettings\x1a;\n" +
+	"\bsettings\x18\x06 \x03(\v20.signet.scheduler.v1.SubmitRequest.SettingsEntryR\bsettings\x12>\n" +
+	"\flogical_plan\x18\a \x01(\v2\x1b.signet.plan.v1.LogicalPlanR\vlogicalPlan\x12A\n" +
+	"\rphysical_plan\x18\b \x01(\v2\x1c.signet.plan.v1.PhysicalPlanR\fphysicalPlan\x1a;\n" +
 	"\rSettingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
@@ -2023,53 +2041,57 @@ var file_scheduler_v1_scheduler_proto_goTypes = []any{
 	nil,                            // 30: signet.scheduler.v1.SubmitRequest.SettingsEntry
 	nil,                            // 31: signet.scheduler.v1.Job.TimingsMicrosEntry
 	nil,                            // 32: signet.scheduler.v1.BeginWriteRequest.SettingsEntry
-	(*v1.WriteSpec)(nil),           // 33: signet.plan.v1.WriteSpec
-	(*v1.ManifestChunk)(nil),       // 34: signet.plan.v1.ManifestChunk
+	(*v1.LogicalPlan)(nil),         // 33: signet.plan.v1.LogicalPlan
+	(*v1.PhysicalPlan)(nil),        // 34: signet.plan.v1.PhysicalPlan
+	(*v1.WriteSpec)(nil),           // 35: signet.plan.v1.WriteSpec
+	(*v1.ManifestChunk)(nil),       // 36: signet.plan.v1.ManifestChunk
 }
 var file_scheduler_v1_scheduler_proto_depIdxs = []int32{
 	30, // 0: signet.scheduler.v1.SubmitRequest.settings:type_name -> signet.scheduler.v1.SubmitRequest.SettingsEntry
-	0,  // 1: signet.scheduler.v1.Job.state:type_name -> signet.scheduler.v1.JobState
-	4,  // 2: signet.scheduler.v1.Job.progress:type_name -> signet.scheduler.v1.Progress
-	5,  // 3: signet.scheduler.v1.Job.error:type_name -> signet.scheduler.v1.JobError
-	31, // 4: signet.scheduler.v1.Job.timings_micros:type_name -> signet.scheduler.v1.Job.TimingsMicrosEntry
-	3,  // 5: signet.scheduler.v1.WatchResponse.job:type_name -> signet.scheduler.v1.Job
-	3,  // 6: signet.scheduler.v1.GetJobResponse.job:type_name -> signet.scheduler.v1.Job
-	10, // 7: signet.scheduler.v1.GetJobResponse.tasks:type_name -> signet.scheduler.v1.TaskInfo
-	3,  // 8: signet.scheduler.v1.ListJobsResponse.jobs:type_name -> signet.scheduler.v1.Job
-	19, // 9: signet.scheduler.v1.GetInfoResponse.executors:type_name -> signet.scheduler.v1.Executor
-	32, // 10: signet.scheduler.v1.BeginWriteRequest.settings:type_name -> signet.scheduler.v1.BeginWriteRequest.SettingsEntry
-	33, // 11: signet.scheduler.v1.BeginWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
-	34, // 12: signet.scheduler.v1.AcceptManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	3,  // 13: signet.scheduler.v1.FinishWriteResponse.job:type_name -> signet.scheduler.v1.Job
-	1,  // 14: signet.scheduler.v1.Scheduler.Submit:input_type -> signet.scheduler.v1.SubmitRequest
-	6,  // 15: signet.scheduler.v1.Scheduler.Watch:input_type -> signet.scheduler.v1.WatchRequest
-	8,  // 16: signet.scheduler.v1.Scheduler.GetJob:input_type -> signet.scheduler.v1.GetJobRequest
-	11, // 17: signet.scheduler.v1.Scheduler.ListJobs:input_type -> signet.scheduler.v1.ListJobsRequest
-	13, // 18: signet.scheduler.v1.Scheduler.CancelJob:input_type -> signet.scheduler.v1.CancelJobRequest
-	15, // 19: signet.scheduler.v1.Scheduler.FetchResult:input_type -> signet.scheduler.v1.FetchResultRequest
-	17, // 20: signet.scheduler.v1.Scheduler.GetInfo:input_type -> signet.scheduler.v1.GetInfoRequest
-	20, // 21: signet.scheduler.v1.Scheduler.BeginWrite:input_type -> signet.scheduler.v1.BeginWriteRequest
-	22, // 22: signet.scheduler.v1.Scheduler.BeginAttempt:input_type -> signet.scheduler.v1.BeginAttemptRequest
-	24, // 23: signet.scheduler.v1.Scheduler.AcceptManifest:input_type -> signet.scheduler.v1.AcceptManifestRequest
-	26, // 24: signet.scheduler.v1.Scheduler.FinishWrite:input_type -> signet.scheduler.v1.FinishWriteRequest
-	28, // 25: signet.scheduler.v1.Scheduler.AbortWrite:input_type -> signet.scheduler.v1.AbortWriteRequest
-	2,  // 26: signet.scheduler.v1.Scheduler.Submit:output_type -> signet.scheduler.v1.SubmitResponse
-	7,  // 27: signet.scheduler.v1.Scheduler.Watch:output_type -> signet.scheduler.v1.WatchResponse
-	9,  // 28: signet.scheduler.v1.Scheduler.GetJob:output_type -> signet.scheduler.v1.GetJobResponse
-	12, // 29: signet.scheduler.v1.Scheduler.ListJobs:output_type -> signet.scheduler.v1.ListJobsResponse
-	14, // 30: signet.scheduler.v1.Scheduler.CancelJob:output_type -> signet.scheduler.v1.CancelJobResponse
-	16, // 31: signet.scheduler.v1.Scheduler.FetchResult:output_type -> signet.scheduler.v1.FetchResultResponse
-	18, // 32: signet.scheduler.v1.Scheduler.GetInfo:output_type -> signet.scheduler.v1.GetInfoResponse
-	21, // 33: signet.scheduler.v1.Scheduler.BeginWrite:output_type -> signet.scheduler.v1.BeginWriteResponse
-	23, // 34: signet.scheduler.v1.Scheduler.BeginAttempt:output_type -> signet.scheduler.v1.BeginAttemptResponse
-	25, // 35: signet.scheduler.v1.Scheduler.AcceptManifest:output_type -> signet.scheduler.v1.AcceptManifestResponse
-	27, // 36: signet.scheduler.v1.Scheduler.FinishWrite:output_type -> signet.scheduler.v1.FinishWriteResponse
-	29, // 37: signet.scheduler.v1.Scheduler.AbortWrite:output_type -> signet.scheduler.v1.AbortWriteResponse
-	26, // [26:38] is the sub-list for method output_type
-	14, // [14:26] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	33, // 1: signet.scheduler.v1.SubmitRequest.logical_plan:type_name -> signet.plan.v1.LogicalPlan
+	34, // 2: signet.scheduler.v1.SubmitRequest.physical_plan:type_name -> signet.plan.v1.PhysicalPlan
+	0,  // 3: signet.scheduler.v1.Job.state:type_name -> signet.scheduler.v1.JobState
+	4,  // 4: signet.scheduler.v1.Job.progress:type_name -> signet.scheduler.v1.Progress
+	5,  // 5: signet.scheduler.v1.Job.error:type_name -> signet.scheduler.v1.JobError
+	31, // 6: signet.scheduler.v1.Job.timings_micros:type_name -> signet.scheduler.v1.Job.TimingsMicrosEntry
+	3,  // 7: signet.scheduler.v1.WatchResponse.job:type_name -> signet.scheduler.v1.Job
+	3,  // 8: signet.scheduler.v1.GetJobResponse.job:type_name -> signet.scheduler.v1.Job
+	10, // 9: signet.scheduler.v1.GetJobResponse.tasks:type_name -> signet.scheduler.v1.TaskInfo
+	3,  // 10: signet.scheduler.v1.ListJobsResponse.jobs:type_name -> signet.scheduler.v1.Job
+	19, // 11: signet.scheduler.v1.GetInfoResponse.executors:type_name -> signet.scheduler.v1.Executor
+	32, // 12: signet.scheduler.v1.BeginWriteRequest.settings:type_name -> signet.scheduler.v1.BeginWriteRequest.SettingsEntry
+	35, // 13: signet.scheduler.v1.BeginWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
+	36, // 14: signet.scheduler.v1.AcceptManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	3,  // 15: signet.scheduler.v1.FinishWriteResponse.job:type_name -> signet.scheduler.v1.Job
+	1,  // 16: signet.scheduler.v1.Scheduler.Submit:input_type -> signet.scheduler.v1.SubmitRequest
+	6,  // 17: signet.scheduler.v1.Scheduler.Watch:input_type -> signet.scheduler.v1.WatchRequest
+	8,  // 18: signet.scheduler.v1.Scheduler.GetJob:input_type -> signet.scheduler.v1.GetJobRequest
+	11, // 19: signet.scheduler.v1.Scheduler.ListJobs:input_type -> signet.scheduler.v1.ListJobsRequest
+	13, // 20: signet.scheduler.v1.Scheduler.CancelJob:input_type -> signet.scheduler.v1.CancelJobRequest
+	15, // 21: signet.scheduler.v1.Scheduler.FetchResult:input_type -> signet.scheduler.v1.FetchResultRequest
+	17, // 22: signet.scheduler.v1.Scheduler.GetInfo:input_type -> signet.scheduler.v1.GetInfoRequest
+	20, // 23: signet.scheduler.v1.Scheduler.BeginWrite:input_type -> signet.scheduler.v1.BeginWriteRequest
+	22, // 24: signet.scheduler.v1.Scheduler.BeginAttempt:input_type -> signet.scheduler.v1.BeginAttemptRequest
+	24, // 25: signet.scheduler.v1.Scheduler.AcceptManifest:input_type -> signet.scheduler.v1.AcceptManifestRequest
+	26, // 26: signet.scheduler.v1.Scheduler.FinishWrite:input_type -> signet.scheduler.v1.FinishWriteRequest
+	28, // 27: signet.scheduler.v1.Scheduler.AbortWrite:input_type -> signet.scheduler.v1.AbortWriteRequest
+	2,  // 28: signet.scheduler.v1.Scheduler.Submit:output_type -> signet.scheduler.v1.SubmitResponse
+	7,  // 29: signet.scheduler.v1.Scheduler.Watch:output_type -> signet.scheduler.v1.WatchResponse
+	9,  // 30: signet.scheduler.v1.Scheduler.GetJob:output_type -> signet.scheduler.v1.GetJobResponse
+	12, // 31: signet.scheduler.v1.Scheduler.ListJobs:output_type -> signet.scheduler.v1.ListJobsResponse
+	14, // 32: signet.scheduler.v1.Scheduler.CancelJob:output_type -> signet.scheduler.v1.CancelJobResponse
+	16, // 33: signet.scheduler.v1.Scheduler.FetchResult:output_type -> signet.scheduler.v1.FetchResultResponse
+	18, // 34: signet.scheduler.v1.Scheduler.GetInfo:output_type -> signet.scheduler.v1.GetInfoResponse
+	21, // 35: signet.scheduler.v1.Scheduler.BeginWrite:output_type -> signet.scheduler.v1.BeginWriteResponse
+	23, // 36: signet.scheduler.v1.Scheduler.BeginAttempt:output_type -> signet.scheduler.v1.BeginAttemptResponse
+	25, // 37: signet.scheduler.v1.Scheduler.AcceptManifest:output_type -> signet.scheduler.v1.AcceptManifestResponse
+	27, // 38: signet.scheduler.v1.Scheduler.FinishWrite:output_type -> signet.scheduler.v1.FinishWriteResponse
+	29, // 39: signet.scheduler.v1.Scheduler.AbortWrite:output_type -> signet.scheduler.v1.AbortWriteResponse
+	28, // [28:40] is the sub-list for method output_type
+	16, // [16:28] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_scheduler_v1_scheduler_proto_init() }
