@@ -28,8 +28,6 @@ type planned struct {
 	// planner gives the stages behind first.
 	planner plan.Planner
 	first   plan.Batch
-	// properties are those that CREATE TABLE AS gives the table.
-	properties map[string]string
 	// location is where a created table goes. It is chosen once: the catalog may answer differently the next time.
 	location string
 }
@@ -113,7 +111,6 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 			return nil, catalogError(err, "table "+t.String())
 		}
 	}
-	p.properties = st.Properties
 	if p.spec, err = s.prepareWrite(j.ctx, j, p, def); err != nil {
 		return nil, err
 	}
@@ -161,10 +158,9 @@ func (s *Server) buildPlan(j *job, p *planned, a *analysis, out []*planv1.Output
 		return err
 	}
 	r.Table, r.Create, r.Spec, r.Output = p.target.String(), p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, p.spec, out
-	if r.Distribution, err = s.distribution(j.ctx, j, p, a); err != nil {
-		return err
+	if r.Distribution, err = plan.DistributionByName(p.spec.GetDistribution()); err != nil {
+		j.warn(err.Error()) // the sink's word; the rows are right however they are spread
 	}
-	p.spec.Warnings = withoutDistribution(p.spec.Warnings)
 	if p.planner, p.first, err = s.plan(j, r); err != nil {
 		return err
 	}

@@ -1,12 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
-	"context"
-	"slices"
-	"strings"
-
-	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
@@ -51,42 +45,4 @@ func (s *Server) plan(j *job, r plan.Request) (plan.Planner, plan.Batch, error) 
 		return nil, plan.Batch{}, planFailure(err)
 	}
 	return p, first, nil
-}
-
-const propDistribution = "write.distribution-mode"
-
-// distribution is how the rows of a partitioned write are to be spread. The write spec does not say it, so the table is asked; but only where
-// more than one task could write.
-func (s *Server) distribution(ctx context.Context, j *job, p *planned, a *analysis) (plan.Distribution, error) {
-	if len(p.spec.Partition) == 0 || !s.several(j, a) {
-		return plan.DistributionUnset, nil
-	}
-	mode := p.properties[propDistribution]
-	if p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
-		d, err := s.describe(ctx, j, p.target)
-		if err != nil {
-			return plan.DistributionUnset, err
-		}
-		mode = d.Properties[propDistribution]
-	}
-	d, err := plan.DistributionByName(mode)
-	if err != nil {
-		j.warn(err.Error())
-		return plan.DistributionUnset, nil
-	}
-	return d, nil
-}
-
-// several tells whether more than one task could write: a statement of a few rows asks nobody anything more.
-func (s *Server) several(j *job, a *analysis) bool {
-	set := j.settings()
-	if s.pool.Connected() < 2 && set.Partitions == 0 || set.MaxTasks == 1 {
-		return false
-	}
-	return set.Partitions > 0 || plan.SourceBytes(a.sources) >= 2*cmp.Or(set.MinTaskBytes, plan.DefaultMinBytes)
-}
-
-// withoutDistribution drops a sink's warning that nobody honours the distribution: the scheduler does.
-func withoutDistribution(warnings []string) []string {
-	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return strings.Contains(w, propDistribution) })
 }

@@ -104,6 +104,7 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 	w := &planv1.WriteSpec{
 		TableUuid: l.uuid, Schema: &planv1.Schema{Fields: l.schema.Fields}, SchemaId: l.schema.ID, SpecId: l.spec.ID, Partition: partition,
 		Files: p.fileRules(), DataLocation: p.dataLocation(l.location), FormatVersion: int32(l.version), CreatesTable: create != nil,
+		Distribution: p.distribution(),
 	}
 	if err := l.order.Check(l.schema); err != nil {
 		p.warnings = append(p.warnings, fmt.Sprintf("sort order %d is not honoured: %v", l.order.ID, err))

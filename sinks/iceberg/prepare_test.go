@@ -63,7 +63,7 @@ func TestPrepareWrite_HonoursProperties(t *testing.T) {
 	c := h.client(New())
 	createTable(t, h, c, simple(map[string]string{
 		propTargetFileSize: "1048576", propCodec: "GZIP", propCodecLevel: "9", propRowGroupBytes: "1000000", propRowGroupRows: "5000", propPageVersion: "v2",
-		propDataPath: "file:///elsewhere/", propManifestSize: "100",
+		propDataPath: "file:///elsewhere/", propManifestSize: "100", propDistribution: "HASH",
 	}))
 	w, err := prepare(t, h, c)
 	require.NoError(t, err)
@@ -72,6 +72,7 @@ func TestPrepareWrite_HonoursProperties(t *testing.T) {
 	require.Equal(t, []any{int64(1048576), "gzip", int32(9), int64(1000000), int64(5000), "V2"},
 		[]any{f.GetTargetFileSizeBytes(), f.GetCodec(), f.GetCodecLevel(), f.GetRowGroupBytes(), f.GetRowGroupRows(), f.GetParquetVersion()})
 	require.Equal(t, "file:///elsewhere", w.GetDataLocation())
+	require.Equal(t, "hash", w.GetDistribution())
 }
 
 func TestPrepareWrite_NamesWhatItCannotHonour(t *testing.T) {
@@ -79,7 +80,7 @@ func TestPrepareWrite_NamesWhatItCannotHonour(t *testing.T) {
 	c := h.client(New())
 	createTable(t, h, c, simple(nil))
 	bad := map[string]string{
-		propTargetFileSize: "lots", propCodec: "lzo", propCodecLevel: "99", propPageVersion: "v7", propFormat: "orc", "write.distribution-mode": "hash",
+		propTargetFileSize: "lots", propCodec: "lzo", propCodecLevel: "99", propPageVersion: "v7", propFormat: "orc", propDistribution: "sorted",
 		"write.object-storage.enabled": "true", "write.metadata.path": "file:///m", "write.parquet.bloom-filter-enabled.column.id": "true", "write.parquet.page-size-bytes": "5",
 		"commit.manifest-merge.enabled": "true", "commit.retry.num-retries": "3", "write.parquet.made-up": "1", propMetricsDefault: "sometimes", propMetricsColumn + "nope": "full",
 		"write.wap.enabled": "true",

@@ -17,6 +17,7 @@ const (
 	propCodecLevel     = "write.parquet.compression-level"
 	propRowGroupBytes  = "write.parquet.row-group-size-bytes"
 	propRowGroupRows   = "write.parquet.row-group-limit"
+	propDistribution   = "write.distribution-mode"
 	propPageVersion    = "write.parquet.page-version"
 	propDataPath       = "write.data.path"
 	propFolderPath     = "write.folder-storage.path" // its old name
@@ -101,6 +102,16 @@ func (p *properties) fileRules() *planv1.FileRules {
 	return r
 }
 
+// distribution is the mode of write.distribution-mode.
+func (p *properties) distribution() string {
+	switch mode := strings.ToLower(strings.TrimSpace(p.all[propDistribution])); mode {
+	case "", "none", "hash", "range":
+		return mode
+	}
+	p.warn(propDistribution, "it must be none, hash or range")
+	return ""
+}
+
 // dataLocation is where data files go.
 func (p *properties) dataLocation(tableLocation string) string {
 	for _, key := range []string{propDataPath, propFolderPath} {
@@ -116,7 +127,6 @@ var unhonoured = []struct{ key, why string }{
 	{"commit.manifest-merge.enabled", "Iceberg manifests are not merged at commit"},
 	{"commit.manifest.min-count-to-merge", "Iceberg manifests are not merged at commit"},
 	{"commit.retry.", "the scheduler decides how often a commit is tried"},
-	{"write.distribution-mode", "rows are not shuffled before they are written"},
 	{"write.location-provider.impl", "files are laid out by job and task"},
 	{"write.metadata.path", "Iceberg manifests are written below the table's location"},
 	{"write.object-storage.enabled", "files are laid out by job and task"},
@@ -138,7 +148,7 @@ var unhonoured = []struct{ key, why string }{
 
 // harmless are values by which a property of the list above asks for what happens anyway.
 var harmless = map[string]string{
-	"commit.manifest-merge.enabled": "false", "write.distribution-mode": "none", "write.object-storage.enabled": "false",
+	"commit.manifest-merge.enabled": "false", "write.object-storage.enabled": "false",
 	"write.summary.partition-limit": "0", "write.wap.enabled": "false", "write.parquet.shred-variants": "false", propFormat: "parquet",
 }
 

@@ -1155,6 +1155,7 @@ type WriteSpec struct {
 	BaseVersion   string                 `protobuf:"bytes,11,opt,name=base_version,json=baseVersion,proto3" json:"base_version,omitempty"`     // snapshot id or log version as text; empty: no data yet
 	Warnings      []string               `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`                              // table properties that cannot be honoured, and the like
 	CreatesTable  bool                   `protobuf:"varint,13,opt,name=creates_table,json=createsTable,proto3" json:"creates_table,omitempty"` // CTAS: the commit creates the table
+	Distribution  string                 `protobuf:"bytes,15,opt,name=distribution,proto3" json:"distribution,omitempty"`                      // how the rows of a partitioned write are spread over tasks: none, hash, range; empty: the planner decides
 	SinkState     []byte                 `protobuf:"bytes,14,opt,name=sink_state,json=sinkState,proto3" json:"sink_state,omitempty"`           // opaque to the host; handed back in Stage and Commit (CTAS: the metadata to create)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1279,6 +1280,13 @@ func (x *WriteSpec) GetCreatesTable() bool {
 		return x.CreatesTable
 	}
 	return false
+}
+
+func (x *WriteSpec) GetDistribution() string {
+	if x != nil {
+		return x.Distribution
+	}
+	return ""
 }
 
 func (x *WriteSpec) GetSinkState() []byte {
@@ -3764,7 +3772,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xa1\x04\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc5\x04\n" +
 	"\tWriteSpec\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x01 \x01(\tR\ttableUuid\x12.\n" +
@@ -3780,7 +3788,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	" \x01(\x05R\rformatVersion\x12!\n" +
 	"\fbase_version\x18\v \x01(\tR\vbaseVersion\x12\x1a\n" +
 	"\bwarnings\x18\f \x03(\tR\bwarnings\x12#\n" +
-	"\rcreates_table\x18\r \x01(\bR\fcreatesTable\x12\x1d\n" +
+	"\rcreates_table\x18\r \x01(\bR\fcreatesTable\x12\"\n" +
+	"\fdistribution\x18\x0f \x01(\tR\fdistribution\x12\x1d\n" +
 	"\n" +
 	"sink_state\x18\x0e \x01(\fR\tsinkState\"J\n" +
 	"\x05Bound\x12+\n" +
