@@ -10,6 +10,8 @@ CACHE := $(CURDIR)/.cache
 TOOLS := $(CACHE)/bin
 TEST_FLAGS ?=
 SEEDS ?= 10000
+JOBS ?= 200
+SEED ?=
 FIRST ?= 1
 LDFLAGS := -X github.com/signet-io/signet/internal/cli.Version=$(VERSION) -X main.version=$(VERSION)
 
@@ -54,6 +56,10 @@ test: ## Run every test that needs only Go and a C compiler
 .PHONY: sim
 sim: ## Play SEEDS schedules of the job engine in which everything goes wrong, from FIRST on (docs/simulation.md)
 	CGO_ENABLED=0 go test -count=1 -timeout 0 -v -run NoSchedule ./scheduler/sim -seeds $(SEEDS) -first $(FIRST)
+
+.PHONY: chaos
+chaos: build ## Run JOBS statements while a process is killed every second; SEED repeats a run (docs/fault-points.md)
+	SIGNET_BIN=$(CURDIR)/bin SIGNET_CHAOS_JOBS=$(JOBS) SIGNET_SEED=$(SEED) CGO_ENABLED=0 go test -count=1 -timeout 60m -v -run TestChaos ./test/e2e
 
 .PHONY: mutants
 mutants: ## Show that broken variants of the graph and the coordinator are caught by the simulation

@@ -106,7 +106,7 @@ func (a *clientAPI) CancelJob(ctx context.Context, r *schedulerv1.CancelJobReque
 	if err != nil {
 		return nil, err
 	}
-	ok, msg := a.s.cancelJob(j, principal(ctx))
+	ok, msg := a.s.cancelJob(ctx, j, principal(ctx))
 	return &schedulerv1.CancelJobResponse{Cancelled: ok, Message: msg}, nil
 }
 

@@ -161,7 +161,7 @@ func (b *flightBackend) Cancel(who, id string) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	ok, msg := b.s.cancelJob(j, who)
+	ok, msg := b.s.cancelJob(b.s.ctx, j, who)
 	return ok, msg, nil
 }
 

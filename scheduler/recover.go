@@ -24,7 +24,9 @@ func (s *Server) recover() error {
 	var open []*job
 	err := s.journal.View(func(tx *journal.Tx) error {
 		return tx.Jobs(func(rec *journal.Job) error {
-			rec.HasRows = false // a SELECT's rows do not survive
+			if !rec.State.Terminal() { // it runs again; of one that has ended the rows are gone, and who asks for them is to hear that
+				rec.HasRows = false
+			}
 			j := newJob(s.ctx, *rec)
 			j.progress.Tasks, j.progress.Rows, j.progress.Bytes = int32(rec.Progress.Tasks), rec.Progress.Rows, rec.Progress.Bytes //nolint:gosec // small number
 			s.jobs[rec.ID] = j

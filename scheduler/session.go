@@ -242,7 +242,7 @@ func (a *clientAPI) AbortWrite(ctx context.Context, r *schedulerv1.AbortWriteReq
 	if err != nil {
 		return nil, err
 	}
-	if ok, msg := a.s.cancelJob(j, principal(ctx)); !ok {
+	if ok, msg := a.s.cancelJob(ctx, j, principal(ctx)); !ok {
 		return nil, status.Error(codes.FailedPrecondition, msg)
 	}
 	return &schedulerv1.AbortWriteResponse{}, nil

@@ -251,8 +251,12 @@ func (s *Server) show(j *job, rec journal.Job) {
 	s.log.Info("job ended", attrs...)
 }
 
-// cancelJob asks a job to end. It tells whether the job is or will be Cancelled, and otherwise what happened instead (S21).
-func (s *Server) cancelJob(j *job, who string) (bool, string) {
+// cancelWait bounds how long the answer to a cancel waits for the job's end.
+const cancelWait = 10 * time.Second
+
+// cancelJob asks a job to end. It tells whether the job is or will be Cancelled, and otherwise what happened instead (S21). Before a job's write is
+// planned only its end is durable, so that the answer waits for it: a scheduler that dies in between takes the job up again.
+func (s *Server) cancelJob(ctx context.Context, j *job, who string) (bool, string) {
 	j.mu.Lock()
 	state, w := j.state, j.write
 	j.mu.Unlock()
@@ -266,7 +270,25 @@ func (s *Server) cancelJob(j *job, who string) (bool, string) {
 		}
 	}
 	j.cancel(errCancelled)
-	return true, "cancelled"
+	if w != nil {
+		return true, "cancelled"
+	}
+	limit := time.NewTimer(cancelWait)
+	defer limit.Stop()
+	for {
+		snap, changed := j.snapshot()
+		if isTerminal(snap.State) {
+			return snap.State == schedulerv1.JobState_JOB_STATE_CANCELLED, "the job has ended: " + stateName(snap.State)
+		}
+		select {
+		case <-changed:
+			continue
+		case <-ctx.Done():
+		case <-s.ctx.Done():
+		case <-limit.C:
+		}
+		return false, "the job was told to end, and has not ended yet"
+	}
 }
 
 func stateName(s schedulerv1.JobState) string {

@@ -243,7 +243,7 @@ func (b *restBackend) Cancel(who, id string) (_ rest.Job, refused string, found 
 	if isTerminal(state) {
 		return rest.Job{}, "the job has ended: " + stateName(state), true
 	}
-	ok, message := b.v.s.cancelJob(j, who)
+	ok, message := b.v.s.cancelJob(b.v.s.ctx, j, who)
 	if !ok {
 		return rest.Job{}, b.v.redact.Text(message), true
 	}

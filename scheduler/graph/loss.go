@@ -98,7 +98,7 @@ func (g *Graph) remake(s *stage) bool {
 }
 
 // countLoss counts a lost output, for its task and for those that wait for it, so that a job that cannot get on ends. What one executor loses is
-// counted once per stage that reads it, however many outputs are missed one by one.
+// counted once per stage that reads it, however many outputs are missed one by one; only what it made afterwards counts again.
 func (g *Graph) countLoss(t *task, a *attempt) *Failure {
 	t.reruns++
 	if mutated("reruns-uncounted") {
@@ -108,14 +108,14 @@ func (g *Graph) countLoss(t *task, a *attempt) *Failure {
 		return &Failure{Code: CodeLost, Message: fmt.Sprintf("the output of task %s was lost %d times, last: %s", t.id, t.reruns, a.reason), Hint: lossHint}
 	}
 	for _, r := range t.stage.readers {
-		known := t.reruns == 1 && r.lostFrom[a.executor]
+		known := a.seq < r.lostFrom[a.executor]
 		if known || r.lossEvent == g.events || r.complete() && t.stage.repeatable {
 			continue
 		}
 		if r.lostFrom == nil {
-			r.lostFrom = map[string]bool{}
+			r.lostFrom = map[string]int{}
 		}
-		r.lostFrom[a.executor], r.lossEvent = true, g.events
+		r.lostFrom[a.executor], r.lossEvent = len(g.order), g.events
 		if r.losses++; r.losses > g.cfg.MaxLosses {
 			return &Failure{Code: CodeLost, Message: fmt.Sprintf("the input of stage %d was lost %d times, last: %s", r.id, r.losses, a.reason), Hint: lossHint}
 		}

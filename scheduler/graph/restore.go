@@ -21,7 +21,7 @@ func Restore(cfg Config, r Record) (*Graph, []Action, error) {
 		g.state = Queued
 	}
 	for _, sr := range r.Stages {
-		if err := g.restoreStage(sr); err != nil {
+		if err := g.restoreStage(sr, len(r.Attempts)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -39,14 +39,14 @@ func Restore(cfg Config, r Record) (*Graph, []Action, error) {
 	return g, g.out, nil
 }
 
-func (g *Graph) restoreStage(sr StageRecord) error {
+func (g *Graph) restoreStage(sr StageRecord, attempts int) error {
 	s := newStage(int32(len(g.stages)), StageSpec{Tasks: len(sr.Tasks), Inputs: sr.Inputs, Stored: sr.Stored, Repeatable: sr.Repeatable}) //nolint:gosec // as many as there were
 	s.freed, s.generation, s.losses = sr.Freed, sr.Generation, sr.Losses
 	for _, e := range sr.LostFrom {
 		if s.lostFrom == nil {
-			s.lostFrom = map[string]bool{}
+			s.lostFrom = map[string]int{}
 		}
-		s.lostFrom[e] = true
+		s.lostFrom[e] = attempts
 	}
 	for j, tr := range sr.Tasks {
 		t := s.tasks[j]

@@ -24,9 +24,9 @@ type stage struct {
 	skipped, replaced bool
 	// generation counts how often what its tasks read was replaced by something else. Attempts of two are never mixed (S73).
 	generation int
-	losses     int             // times that its input had to be made again
-	lostFrom   map[string]bool // executors that lost some of its input
-	lossEvent  int             // the last event that was counted
+	losses     int            // times that its input had to be made again
+	lostFrom   map[string]int // executors that lost some of its input, and how many attempts there were when that was counted
+	lossEvent  int            // the last event that was counted
 }
 
 func newStage(id int32, spec StageSpec) *stage {

@@ -72,12 +72,14 @@ var elsewhere = map[string]string{
 	"executor.session.registered":   "TestCrash_AtStartAndStop",
 	"catalog.commit.before-reload":  "reached only after another failure: TestUnknown_SentAgainUntilItLands",
 	"broker.hint.before":            "no sink in this repository keeps hint files; the broker's own tests pass it",
+	"executor.drain.received":       "no statement asks an executor to leave; the executor's own tests pass it",
+	"executor.drain.before-leave":   "the same",
 	"executor.sweep.before":         "the scheduler removes files by itself while executors share its storage; the executor's own tests pass it",
 }
 
 // Every fault point of the source is one at which something dies in these tests, or says where it is tested.
 func TestCrash_EveryPointIsCovered(t *testing.T) {
-	covered := slices.Concat(pointsOf(schedulerCrashes), pointsOf(recoveryCrashes), pointsOf(executorCrashes), pointsOf(pluginCrashes))
+	covered := slices.Concat(pointsOf(schedulerCrashes), pointsOf(recoveryCrashes), pointsOf(executorCrashes), pointsOf(pluginCrashes), pointsOf(stagedCrashes), pointsOf(stagedSchedulerCrashes))
 	call := regexp.MustCompile(`\b(?:fault\.Hit|hit)\("([a-z0-9.-]+)"\)`)
 	found := 0
 	require.NoError(t, filepath.WalkDir(harness.Root(), func(path string, d fs.DirEntry, err error) error {

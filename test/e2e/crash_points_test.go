@@ -149,9 +149,15 @@ func TestCrash_Recovery(t *testing.T)             { runCrashes(t, scheduler, rec
 func TestCrash_Executor(t *testing.T)             { runCrashes(t, executor, executorCrashes) }
 func TestCrash_Plugin(t *testing.T)               { runCrashes(t, plugin, pluginCrashes) }
 
-func runCrashes(t *testing.T, who string, crashes []crash) {
+func runCrashes(t *testing.T, who string, crashes []crash) { runCrashesOn(t, 2, who, crashes) }
+
+func runCrashesOn(t *testing.T, executors int, who string, crashes []crash) {
 	t.Parallel()
 	s := newCrashStage(t, pointsOf(crashes), "")
+	for len(s.Executors) < executors {
+		s.StartExecutor(s.env, "TMPDIR="+s.tmp())
+	}
+	s.AwaitExecutors(executors)
 	for _, c := range crashes {
 		c.who = who
 		t.Run(c.name(), func(t *testing.T) { s.run(t, c) })

@@ -58,6 +58,8 @@ type statement struct {
 	commits int  // snapshots that it adds
 	exists  bool // whether there is a table afterwards
 	fails   bool // whether it must fail, rather than succeed
+	set     map[string]string
+	answers int // rows of a query's result
 }
 
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
@@ -72,6 +74,23 @@ var statements = map[string]statement{
 	"bad insert": {
 		prepare: withBaseline, text: "INSERT INTO {table} SELECT CASE WHEN id = 389 THEN error('no such row') ELSE id END AS id FROM '{input}'",
 		rows: baseline, exists: true, fails: true,
+	},
+	"staged insert": {
+		prepare: withBaseline, text: "INSERT INTO {table} SELECT a.id FROM '{input}' a JOIN '{input}' b USING (id) GROUP BY a.id",
+		rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true, set: stagedSettings,
+	},
+	"staged select": {
+		prepare: withBaseline, text: "SELECT id, count(*) AS n FROM '{input}' GROUP BY id -- {table}",
+		rows: baseline, exists: true, set: stagedSettings, answers: bulkFiles * bulkRows,
+	},
+	// Which rows of the first stage are which partition's depends on when they are computed.
+	"unrepeatable insert": {
+		prepare: withBaseline, text: "INSERT INTO {table} SELECT CAST(round(x) AS BIGINT) FROM (SELECT id, min(id) + sum(id / 1e300) AS x FROM '{input}' GROUP BY id) q GROUP BY x",
+		rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true, set: stagedSettings,
+	},
+	"root select": {
+		prepare: withBaseline, text: "SELECT id, count(*) AS n FROM '{input}' GROUP BY id -- {table}",
+		rows: baseline, exists: true, set: map[string]string{"signet.min_task_bytes": "1000", "signet.scheduler.root": "Result"}, answers: bulkFiles * bulkRows,
 	},
 }
 
@@ -144,13 +163,22 @@ func (s *crashStage) renewSupervisor(t *testing.T) {
 
 // execute runs a statement through the client, which bears with a scheduler that is away.
 func (s *crashStage) execute(t *testing.T, key, text string) error {
+	_, err := s.ask(t, key, text, nil)
+	return err
+}
+
+// ask is execute with settings. It returns how many rows came back.
+func (s *crashStage) ask(t *testing.T, key, text string, set map[string]string) (int, error) {
 	cl, err := client.Dial(s.Address, client.WithRetry(harness.Patience))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer cl.Close()
-	_, err = cl.Exec(harness.Context(t), text, client.WithIdempotencyKey(key))
-	return err
+	r, err := cl.Exec(harness.Context(t), text, client.WithIdempotencyKey(key), client.WithSettings(set))
+	if err != nil || set == nil {
+		return 0, err
+	}
+	return countRows(t, r)
 }
 
 // trial is one statement during which something dies.
@@ -191,7 +219,13 @@ func (x *trial) crashing() error {
 	defer x.faults.Disarm(x.t, x.crash.point)
 	answer := make(chan error, 1)
 	start := time.Now()
-	go func() { answer <- x.execute(x.t, "key of "+x.name, x.text) }()
+	go func() {
+		n, err := x.ask(x.t, "key of "+x.name, x.text, x.st.set)
+		if err == nil && x.st.answers > 0 && n != x.st.answers {
+			err = fmt.Errorf("%d rows came back, of %d", n, x.st.answers)
+		}
+		answer <- err
+	}()
 	var err error
 	died, answered := "", false
 	harness.Eventually(x.t, x.crash.who+" dies at "+x.crash.point+", and the statement is answered", func() bool {
@@ -248,7 +282,11 @@ func (x *trial) check(err error) {
 	switch {
 	case x.crash.lost:
 		want = schedulerv1.JobState_JOB_STATE_FAILED
-		require.ErrorContains(t, err, "made by it, or by another")
+		if x.st.answers > 0 {
+			require.ErrorContains(t, err, "the scheduler restarted while it ran")
+		} else {
+			require.ErrorContains(t, err, "made by it, or by another")
+		}
 	case x.st.fails:
 		want = schedulerv1.JobState_JOB_STATE_FAILED
 		require.Error(t, err)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,12 +28,7 @@ func TestCrash_AtRandom(t *testing.T) {
 	case nightly():
 		rounds = 150
 	}
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
-	if s := os.Getenv("SIGNET_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
+	seed := seed(t)
 	t.Logf("SIGNET_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // choices, not secrets
 	s := newCrashStage(t, nil, "")
