@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 
@@ -41,6 +42,11 @@ func (e *Executor) add(task *planv1.Task) (a *attempt, leaving bool) {
 	a.ctx, a.cancel = context.WithCancelCause(e.life)
 	e.attempts[task.GetAttemptId()] = a
 	return a, false
+}
+
+// about is the log of one attempt.
+func (e *Executor) about(a *attempt) *slog.Logger {
+	return e.log.With("job", a.ref.GetJobId(), "stage", a.ref.GetStage(), "task", a.ref.GetTask(), "attempt", a.ref.GetAttemptId())
 }
 
 func (e *Executor) lookup(id string) *attempt {

@@ -47,7 +47,7 @@ func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
 		answer, err := e.reportOnce(chunks)
 		if err == nil {
 			if !answer.GetAccepted() {
-				e.log.Info("manifest refused", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "reason", answer.GetReason())
+				e.about(a).Info("manifest refused", "reason", answer.GetReason())
 			}
 			e.forget(a.ref.GetAttemptId())
 			return
@@ -59,7 +59,7 @@ func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
 			return
 		}
 		d := pause.next()
-		e.log.Warn("task manifest not acknowledged; sending it again", "attempt", a.ref.GetAttemptId(), "error", err, "pause", d)
+		e.about(a).Warn("task manifest not acknowledged; sending it again", "error", err, "pause", d)
 		sleep(e.life, d)
 	}
 }

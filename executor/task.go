@@ -76,9 +76,10 @@ func (e *Executor) runAttempt(a *attempt) {
 	case perr != nil:
 		e.fail(a, perr)
 	case a.task.GetWrite() != nil:
-		e.log.Debug("attempt has written", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "files", len(done.files), "took", time.Since(start))
+		e.about(a).Info("attempt has written", "files", len(done.files), "took", time.Since(start))
 		e.report(a, done.files)
 	default:
+		e.about(a).Info("attempt is done", "rows", a.rows.Load(), "bytes", a.bytes.Load(), "took", time.Since(start))
 		e.end(a, &executorv1.TaskStatus{Rows: a.rows.Load(), Bytes: a.bytes.Load(), Output: done.output})
 	}
 }
@@ -92,10 +93,10 @@ func (e *Executor) notRunning(a *attempt) {
 
 // fail cleans up after an attempt that has reported nothing, and reports its end.
 func (e *Executor) fail(a *attempt, perr *planv1.Error) {
-	e.log.Info("attempt failed", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "class", perr.GetClass(), "error", perr.GetMessage())
+	e.about(a).Info("attempt failed", "class", perr.GetClass(), "error", perr.GetMessage())
 	if w := a.task.GetWrite(); w != nil && !a.reported.Load() {
 		if _, err := e.cfg.Store.RemovePrefix(context.WithoutCancel(a.ctx), w.GetPrefix()); err != nil {
-			e.log.Warn("cannot remove the files of a failed attempt; the scheduler will", "prefix", w.GetPrefix(), "error", err)
+			e.about(a).Warn("cannot remove the files of a failed attempt; the scheduler will", "prefix", w.GetPrefix(), "error", err)
 		}
 	}
 	e.end(a, &executorv1.TaskStatus{Error: perr, Rows: a.rows.Load(), Bytes: a.bytes.Load()})
@@ -111,7 +112,7 @@ type outcome struct {
 func (e *Executor) guarded(a *attempt, release func()) (done outcome, perr *planv1.Error) {
 	defer func() {
 		if r := recover(); r != nil {
-			e.log.Error("panic in a task", "job", a.ref.GetJobId(), "attempt", a.ref.GetAttemptId(), "panic", r, "stack", string(debug.Stack()))
+			e.about(a).Error("panic in a task", "panic", r, "stack", string(debug.Stack()))
 			perr = &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: fmt.Sprintf("the executor met a defect in its own code: %v", r)}
 		}
 	}()
