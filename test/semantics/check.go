@@ -8,13 +8,13 @@ import (
 	"github.com/signet-io/signet/internal/fault"
 )
 
-// The statements that there have to be: S1 to S73, T1 to T9, J1 to J20.
+// The statements that there have to be: S1 to S73, T1 to T9, J1 to J15.
 var wanted = []struct {
 	kind string
 	last int
 }{{"S", 73}, {"T", 9}, {"J", lastJ}}
 
-const lastJ = 20
+const lastJ = 15
 
 // check compares the document with the sources, and tells everything that is wrong.
 func check(all []statement, src *sources) []string {
@@ -64,7 +64,7 @@ func checkPair(number string, p pair, src *sources) []string {
 		return []string{err.Error()}
 	}
 	var bad []string
-	if !f.carries(number) {
+	if !f.carries(number, sub) {
 		bad = append(bad, fmt.Sprintf("%s: %s does not carry the number, neither in its name nor in a comment", p.pkg, name))
 	}
 	if sub != "" && !f.has(sub) {

@@ -128,9 +128,24 @@ func (r *runner) goTool(pkg string, args ...string) error {
 	return nil
 }
 
+// rapid tells whether a package has tests of properties.
+func (r *runner) rapid(pkg string) bool {
+	files, _ := filepath.Glob(filepath.Join(r.root, pkg, "*_test.go")) // the pattern is good
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(`"pgregory.net/rapid"`)) {
+			return true
+		}
+	}
+	return false
+}
+
 // start runs tests with an environment, and tells whether they passed, and what they said.
 func (r *runner) start(pkg, pattern string, env ...string) (bool, string, error) {
-	cmd := exec.Command(r.binary(pkg), "-test.run", pattern, "-test.v", "-test.timeout", "120s", "-test.failfast")
+	args := []string{"-test.run", pattern, "-test.v", "-test.timeout", "120s", "-test.failfast"}
+	if r.rapid(pkg) { // what a mutant fails on is nothing to keep
+		args = append(args, "-rapid.nofailfile")
+	}
+	cmd := exec.Command(r.binary(pkg), args...)
 	cmd.Dir, cmd.Env = filepath.Join(r.root, pkg), append(os.Environ(), append(env, "SIGNET_BIN="+filepath.Join(r.dir, "bin"))...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

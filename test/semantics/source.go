@@ -17,6 +17,7 @@ import (
 type testFunc struct {
 	text     string // its name, its comments and its body
 	literals []string
+	scripts  map[string]string // comments of the scenarios that it plays, by the name of their file
 }
 
 // sources is what the document may name.
@@ -126,10 +127,40 @@ func (s *sources) load(pkg string) error {
 				}
 				return true
 			})
+			if m := scenarios.FindStringSubmatch(one.text); m != nil {
+				if one.scripts, err = scripts(filepath.Join(s.root, pkg, m[1])); err != nil {
+					return err
+				}
+			}
 			s.tests[pkg][fn.Name.Name] = one
 		}
 	}
 	return nil
+}
+
+var scenarios = regexp.MustCompile(`datadriven\.Walk\(t, "([^"]+)"`)
+
+// scripts are the comments of scenario files: a number there belongs to the subtest of that name.
+func scripts(dir string) (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var comments strings.Builder
+		for line := range strings.Lines(string(b)) {
+			if strings.HasPrefix(line, "#") {
+				comments.WriteString("//" + line)
+			}
+		}
+		out[strings.TrimSuffix(filepath.Base(path), ".txt")] = comments.String()
+	}
+	return out, nil
 }
 
 var (
@@ -138,10 +169,11 @@ var (
 	comment = regexp.MustCompile(`//.*|func Test\w+|"[^"\n]*"`)
 )
 
-// carries tells whether a test names a number, alone or within a range (S10 to S24).
-func (f testFunc) carries(number string) bool {
+// carries tells whether a test, or one subtest of it, names a number, alone or within a range (S10 to S24).
+func (f testFunc) carries(number, sub string) bool {
 	n, _ := strconv.Atoi(number[1:])
-	for _, line := range comment.FindAllString(f.text, -1) {
+	text := f.text + f.scripts[sub]
+	for _, line := range comment.FindAllString(text, -1) {
 		// each separator serves one mention only, so that S1_S2 are two
 		for _, m := range mention.FindAllStringSubmatch(strings.NewReplacer("_", "__", ",", ",,").Replace(line), -1) {
 			if m[1] != number[:1] {
@@ -162,6 +194,9 @@ func (f testFunc) carries(number string) bool {
 
 // has tells whether a test has a subtest of this name. Parts of it that are put together at run time can only be seen when it runs.
 func (f testFunc) has(sub string) bool {
+	if _, ok := f.scripts[sub]; ok {
+		return true
+	}
 	for _, l := range f.literals {
 		if l == sub || strings.Contains(l, "%") || strings.HasPrefix(sub, l+"/") {
 			return true
