@@ -62,7 +62,8 @@ chaos: build ## Run JOBS statements while a process is killed every second; SEED
 	SIGNET_BIN=$(CURDIR)/bin SIGNET_CHAOS_JOBS=$(JOBS) SIGNET_SEED=$(SEED) CGO_ENABLED=0 go test -count=1 -timeout 60m -v -run TestChaos ./test/e2e
 
 .PHONY: mutants
-mutants: ## Show that broken variants of the graph and the coordinator are caught by the simulation
+mutants: ## Break Signet on purpose, in one way after another, and show that the tests of docs/semantics.md and the simulation notice
+	CGO_ENABLED=0 go run ./test/semantics run
 	CGO_ENABLED=0 go test -count=1 -v -tags mutant -run 'Mutants|Shrink' ./scheduler/sim
 
 .PHONY: test-e2e
@@ -70,12 +71,16 @@ test-e2e: ## Run only the tests that start real processes
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
 
 .PHONY: lint
-lint: lint-go lint-proto ## Check style, dependency rules, protos and that generated code is current
+lint: lint-go lint-proto lint-semantics ## Check style, dependency rules, protos, that generated code is current, and that each statement has its tests
 
 .PHONY: lint-go
 lint-go: $(GOLANGCI) ## Check Go code
 	$(GOLANGCI) run ./...
 	$(GOLANGCI) fmt --diff
+
+.PHONY: lint-semantics
+lint-semantics: ## Check that each statement of docs/semantics.md has tests, and each test something that makes it fail
+	CGO_ENABLED=0 go run ./test/semantics check
 
 .PHONY: lint-proto
 lint-proto: $(BUF) $(PROTOC_GENS) ## Check protos and that the generated code is theirs

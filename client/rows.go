@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Rows reads a result batch by batch. The caller closes it. It is not safe for concurrent use.
@@ -45,6 +46,11 @@ func (c *Client) Rows(ctx context.Context, job *schedulerv1.Job) (*Rows, error) 
 		rd, err := newReader(bytes.NewReader(b))
 		if err != nil {
 			return nil, err
+		}
+		if mutant.On("client/inline-fetched") {
+			if st, err := c.rpc.FetchResult(ctx, &schedulerv1.FetchResultRequest{JobId: job.GetJobId()}); err == nil {
+				_, _ = st.Recv()
+			}
 		}
 		return &Rows{reader: rd, cancel: func() {}, local: true}, nil
 	}

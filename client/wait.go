@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // watchTries is how many subscriptions may break without a single status before Wait polls instead.
@@ -55,6 +56,9 @@ func (w *waiter) round(ctx context.Context) (*schedulerv1.Job, error) {
 		if err != nil {
 			return nil, err
 		}
+		if mutant.On("client/poll-drops-the-result") {
+			r.GetJob().InlineResult = nil
+		}
 		return w.saw(r.GetJob()), nil
 	}
 	stream, err := w.c.rpc.Watch(ctx, &schedulerv1.WatchRequest{JobId: w.id})
@@ -72,6 +76,9 @@ func (w *waiter) round(ctx context.Context) (*schedulerv1.Job, error) {
 			return nil, err
 		}
 		w.broken = 0
+		if mutant.On("client/watch-drops-the-result") {
+			r.GetJob().InlineResult = nil
+		}
 		if job := w.saw(r.GetJob()); job != nil {
 			return job, nil
 		}

@@ -85,6 +85,7 @@ func TestCheckManifest_Header(t *testing.T) {
 	requireManifestError(t, CheckHeader(expectation(), nil), "job")
 }
 
+// Numbers in docs/semantics.md: S66.
 func TestCheckManifest_Files(t *testing.T) {
 	for name, tc := range map[string]struct {
 		field string
@@ -138,6 +139,7 @@ func TestCheckManifest_Files(t *testing.T) {
 }
 
 // C6, C21, C24: one path once, within the manifest and across the job.
+// Numbers in docs/semantics.md: S66.
 func TestCheckManifest_DuplicatePaths(t *testing.T) {
 	twice := []*planv1.DataFile{goodFile(0), goodFile(0)}
 	requireManifestError(t, CheckManifest(expectation(), goodHeader(), twice, trailerOf(twice)), "path")
@@ -151,6 +153,7 @@ func TestCheckManifest_DuplicatePaths(t *testing.T) {
 	require.NoError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)))
 }
 
+// Numbers in docs/semantics.md: S66.
 func TestCheckManifest_Totals(t *testing.T) {
 	files := []*planv1.DataFile{goodFile(0), goodFile(1)}
 	for _, edit := range []func(*planv1.ManifestTrailer){

@@ -109,6 +109,7 @@ func TestMachine_CopiesAreIndependent(t *testing.T) {
 }
 
 // C14: an attempt that died after it had been let in denies nothing to the next one; C21, C6: no path twice.
+// Numbers in docs/semantics.md: S60.
 func TestMachine_Accept(t *testing.T) {
 	m := at(t, Writing) // a0 accepted for task 0
 	refused := func(a Accept, want error) {

@@ -2,10 +2,12 @@
 
 package coordinator
 
-// Mutant is how this package is broken; scheduler/sim has the list.
+import "github.com/signet-io/signet/internal/mutant"
+
+// Mutant is how the simulation breaks this package; scheduler/sim has the list. Other tests are run with SIGNET_MUTANT=coordinator/name.
 var Mutant string
 
-func mutated(name string) bool { return Mutant == name }
+func mutated(name string) bool { return Mutant == name || mutant.On("coordinator/"+name) }
 
 // broken are cells of the table that are wrong, by the name of the mutant.
 var broken = map[string]map[State]map[eventKind]cell{
@@ -38,8 +40,10 @@ func restartLost(s *step, e Restart) error {
 }
 
 func rule(s State, k eventKind) *cell {
-	if c, ok := broken[Mutant][s][k]; ok {
-		return &c
+	for name, cells := range broken {
+		if c, ok := cells[s][k]; ok && mutated(name) {
+			return &c
+		}
 	}
 	return &transitions[s][k]
 }

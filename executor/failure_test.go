@@ -24,6 +24,7 @@ func (b brokenStore) Writer(_ context.Context, prefix string) (upload.Writer, er
 	return b.writer(prefix)
 }
 
+// Numbers in docs/semantics.md: J7.
 func TestExecutor_PanicEndsTaskNotProcess(t *testing.T) {
 	g, _ := one(t, func(c *executor.Config) {
 		first := true

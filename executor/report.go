@@ -16,6 +16,7 @@ import (
 	"github.com/signet-io/signet/executor/result"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/manifest"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/rpc"
 )
 
@@ -56,6 +57,9 @@ func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
 			e.end(a, &executorv1.TaskStatus{Error: &planv1.Error{
 				Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: fmt.Sprintf("the scheduler cannot read the task manifest: %s", status.Convert(err).Message()),
 			}})
+			return
+		}
+		if mutant.On("executor/manifest-sent-once") {
 			return
 		}
 		d := pause.next()

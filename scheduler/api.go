@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -51,6 +52,9 @@ func (a *clientAPI) Watch(r *schedulerv1.WatchRequest, st grpc.ServerStreamingSe
 	}
 	for {
 		snap, changed := j.snapshot()
+		if mutant.On("scheduler/end-not-sent") && isTerminal(snap.State) {
+			return nil
+		}
 		if err := st.Send(&schedulerv1.WatchResponse{Job: snap}); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Numbers in docs/semantics.md: S58.
 func TestCommitQueue_InTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q commitQueue

@@ -41,6 +41,7 @@ func counted(t *testing.T, b []byte) (rows, partitions int64) {
 
 // A counting root, set on the scheduler, reads every partition of the final stage, once, from the executors' exchanges; its result is in the
 // job's status, and all that the stages had kept is freed.
+// Numbers in docs/semantics.md: T8.
 func TestRoot_CountingRootReadsEverythingOnce_S2_S10_S11_S20_S25_S41(t *testing.T) {
 	b := newBench(t, WithRoot(isResult, root.Count))
 	x, y := b.actor(), b.actor()
@@ -68,6 +69,7 @@ func TestRoot_CountingRootReadsEverythingOnce_S2_S10_S11_S20_S25_S41(t *testing.
 
 // The root runs instead of the job's end: the job is Running until it has run, to those who poll and to those who watch; other jobs are not held
 // up; a cancel ends it, and the late result is discarded.
+// Numbers in docs/semantics.md: J2.
 func TestRoot_BlockingRoot_S12_S14_S17_S21_S43(t *testing.T) {
 	began, release := make(chan struct{}, 8), make(chan struct{})
 	var runs atomic.Int32
@@ -132,6 +134,7 @@ func TestRoot_PanicFailsItsJobAlone(t *testing.T) {
 }
 
 // One failed task means no root at all (S15, S19); a retried one still gives one (S16); a repeated report none more (S13).
+// Numbers in docs/semantics.md: S50, S55.
 func TestRoot_RunsOnceAndOnlyAfterEverything_S13_S15_S16_S19(t *testing.T) {
 	var runs, failures atomic.Int32
 	b := newBench(t, WithRoot(isResult, root.Func(func(ctx context.Context, in root.Input, out root.Output) error {
@@ -235,6 +238,7 @@ func TestRoot_NotRunAgainAfterARestart_S24(t *testing.T) {
 }
 
 // S33 to S35: the refusal names its reason, no task is launched and no root runs.
+// Numbers in docs/semantics.md: S52.
 func TestRoot_Refusals_S33_S34_S35(t *testing.T) {
 	var runs atomic.Int32
 	b := newBench(t, WithRoot(isResult, root.Func(func(context.Context, root.Input, root.Output) error { runs.Add(1); return nil })))
@@ -250,6 +254,7 @@ func TestRoot_Refusals_S33_S34_S35(t *testing.T) {
 }
 
 // An output that cannot be fetched is made again, and then the task that needed it: uncounted.
+// Numbers in docs/semantics.md: J5.
 func TestLoop_FetchErrorMakesTheOutputAgain(t *testing.T) {
 	b := newBench(t)
 	var lost atomic.Pointer[string]
@@ -399,6 +404,7 @@ func TestNewestGeneration_OlderAttemptsAreOut_S73(t *testing.T) {
 }
 
 // A physical plan runs as given, and its root is split off as off a statement's, under both planners (S6).
+// Numbers in docs/semantics.md: S26.
 func TestPhysicalPlan_RootAndResult_S6(t *testing.T) {
 	columns := []*planv1.Column{{Name: "n", EngineType: "BIGINT"}}
 	physical := func() *planv1.PhysicalPlan {

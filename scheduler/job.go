@@ -10,6 +10,7 @@ import (
 	"time"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -123,7 +124,10 @@ func (j *job) update(f func()) {
 
 func (j *job) setPhase(state schedulerv1.JobState, phase, message string) {
 	j.update(func() {
-		if !isTerminal(j.state) {
+		if mutant.On("scheduler/ended-before-its-root") && phase == "root" {
+			state = schedulerv1.JobState_JOB_STATE_SUCCESSFUL
+		}
+		if !isTerminal(j.state) || mutant.On("scheduler/ends-change") {
 			j.state, j.phase, j.message = state, phase, message
 			j.view.phase(phase)
 		}
@@ -169,7 +173,9 @@ func (j *job) describe() *schedulerv1.Job {
 		out.TimingsMicros[k] = v
 	}
 	if j.state == schedulerv1.JobState_JOB_STATE_RUNNING {
-		out.Phase = j.phase
+		if !mutant.On("scheduler/phase-hidden") {
+			out.Phase = j.phase
+		}
 		for _, c := range j.running {
 			out.Progress.Rows += c.rows
 			out.Progress.Bytes += c.bytes
@@ -177,6 +183,12 @@ func (j *job) describe() *schedulerv1.Job {
 	}
 	if isTerminal(j.state) {
 		out.Message, out.FinishedMillis, out.InlineResult = "", j.rec.Finished.UnixMilli(), j.rec.Result
+		if mutant.On("scheduler/result-in-every-end") && len(out.InlineResult) == 0 {
+			out.InlineResult = []byte("nothing")
+		}
+		if mutant.On("scheduler/result-not-sent") {
+			out.InlineResult = nil
+		}
 		if e := j.rec.Error; e != nil {
 			out.Error = &schedulerv1.JobError{Code: e.Code, Message: e.Message, Hint: e.Hint}
 		}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +12,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
@@ -174,6 +176,9 @@ func (l *loop) dispatch(launches []*planv1.Task) error {
 			return err
 		}
 		l.s.openAttempt(&attempt{ref: refOf(t), job: l.j, task: t})
+		if mutant.On("scheduler/settings-in-tasks") {
+			t.Sql += fmt.Sprintf(" /* %v */", l.j.rec.Settings)
+		}
 		l.s.pool.Launch(t)
 	}
 	return nil
@@ -335,5 +340,8 @@ func rootFailure(err error) error {
 	}
 	f := *asFailure(err)
 	f.Message = "Error running the job's scheduler root: " + f.Message
+	if mutant.On("scheduler/cause-dropped") {
+		f.Message = "Error running the job's scheduler root"
+	}
 	return &f
 }

@@ -13,6 +13,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -237,6 +238,18 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	w.job.mu.Lock()
 	rec := w.job.rec
 	w.job.mu.Unlock()
+	res, err := commitResult(m, w.target.String(), w.job.id, w.target.entry.catalog != nil)
+	if err != nil {
+		return nil, err
+	}
+	t := m.Totals()
+	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, w.analyzed(res), time.Now().UTC()
+	rec.Progress = journal.Progress{Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
+	return &rec, nil
+}
+
+// commitResult is what a commit answers: one row, however much was written (S38).
+func commitResult(m *coordinator.Machine, target, job string, snapshots bool) ([]byte, error) {
 	r, t := m.Result(), m.Totals()
 	rows, files, bytes := any(t.Rows), any(t.Files), any(t.Bytes)
 	if r.Unreferenced && r.Already {
@@ -244,19 +257,16 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 		rows, files, bytes = nil, nil, nil
 	}
 	var snapshot any
-	if id, err := strconv.ParseInt(r.Version, 10, 64); err == nil && !r.Skipped && w.target.entry.catalog != nil {
+	if id, err := strconv.ParseInt(r.Version, 10, 64); err == nil && !r.Skipped && snapshots {
 		snapshot = id
 	}
-	res, err := inlineResult(
-		[]string{"rows:int", "files:int", "bytes:int", "table", "snapshot_id:int", "version", "job_id", "attempts:int", "already_committed:bool"},
-		[]row{{rows, files, bytes, w.target.String(), snapshot, orNil(r.Version), w.job.id, int64(m.Seals()), r.Already}},
-	)
-	if err != nil {
-		return nil, err
+	if mutant.On("scheduler/result-lists-files") {
+		target += strings.Repeat(", a file", int(t.Files))
 	}
-	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, w.analyzed(res), time.Now().UTC()
-	rec.Progress = journal.Progress{Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
-	return &rec, nil
+	return inlineResult(
+		[]string{"rows:int", "files:int", "bytes:int", "table", "snapshot_id:int", "version", "job_id", "attempts:int", "already_committed:bool"},
+		[]row{{rows, files, bytes, target, snapshot, orNil(r.Version), job, int64(m.Seals()), r.Already}},
+	)
 }
 
 // openMarkers are the markers of other jobs on the same table whose outcome is not journalled yet.

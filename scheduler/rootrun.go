@@ -11,6 +11,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
@@ -108,6 +109,9 @@ func (s *Server) runWithRoot(l *loop, p *query, op *plan.Node) error {
 		l.root.stop("the job has ended")
 		return err
 	}
+	if mutant.On("scheduler/result-forgotten") {
+		l.result = nil
+	}
 	l.j.update(func() { l.j.rec.Result = l.result })
 	return nil
 }
@@ -129,13 +133,20 @@ func (l *loop) runRoot() error {
 	}
 	r := l.root
 	limit := cmp.Or(l.s.cfg.Timeouts.Root, rootTimeout)
+	if mutant.On("scheduler/root-untimed") {
+		limit = rootTimeout
+	}
 	ctx, cancel := context.WithCancelCause(l.j.ctx)
 	r.cancel, l.j.root = cancel, r
 	r.mu.Lock()
 	r.begun = true
 	r.mu.Unlock()
 	l.j.setPhase(jobRunning, "root", "")
-	l.s.spawn(func() {
+	spawn := l.s.spawn
+	if mutant.On("scheduler/root-in-the-loop") {
+		spawn = func(f func()) { f() }
+	}
+	spawn(func() {
 		defer close(r.ended)
 		defer cancel(nil)
 		timed, stop := context.WithTimeoutCause(ctx, limit, errRootTimeout)
@@ -172,7 +183,7 @@ func (s *Server) rootBegins(j *job) error {
 		return err
 	}
 	j.mu.Lock()
-	j.rec.RootBegun = true
+	j.rec.RootBegun = !mutant.On("scheduler/root-begun-forgotten")
 	rec := j.rec
 	j.mu.Unlock()
 	return s.journal.Update(func(tx *journal.Tx) error { return tx.PutJob(&rec) })

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sql"
 )
@@ -55,6 +56,9 @@ func (s *Server) runPlannedQuery(j *job, p *query) error {
 	if err := l.execute(p.first); err != nil {
 		out.free()
 		return err
+	}
+	if mutant.On("scheduler/rows-gone-at-the-end") {
+		out.free()
 	}
 	time.AfterFunc(outputKept, out.free)
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/plan"
 )
@@ -171,6 +172,9 @@ func (l *loop) forget(attempt string) {
 
 // free lets executors go of outputs. While a root reads they stay: it may be cancelled and still be reading (S43, T6).
 func (l *loop) free(attempts []graph.StoredAttempt) {
+	if mutant.On("scheduler/nothing-freed") {
+		return
+	}
 	byExecutor := map[string][]string{}
 	for _, a := range attempts {
 		executor := a.Executor

@@ -16,6 +16,7 @@ import (
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
 )
@@ -59,7 +60,7 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	existing := ""
 	err := s.journal.Update(func(tx *journal.Tx) error {
 		if rec.Key != "" {
-			if id := tx.KeyJob(rec.Principal, rec.Key); id != "" {
+			if id := tx.KeyJob(rec.Principal, rec.Key); id != "" && !mutant.On("scheduler/key-unknown") {
 				existing = id
 				return nil
 			}
@@ -183,7 +184,7 @@ func hashParts(domain string, parts ...string) string {
 // commitKey names what must happen once. It derives from the client's key where there is one, so that even a lost journal finds
 // the marker (S64); the marker is its short hash as tables record it.
 func commitKey(cluster, principal, key, jobID string) (commitKey, marker string) {
-	if key != "" {
+	if key != "" && !mutant.On("scheduler/commit-key-of-the-job") {
 		commitKey = hashParts("commit-key", cluster, principal, "key", key)
 	} else {
 		commitKey = hashParts("commit-key", cluster, principal, "job", jobID)
@@ -269,7 +270,9 @@ func (s *Server) cancelJob(ctx context.Context, j *job, who string) (bool, strin
 			return false, msg
 		}
 	}
-	j.cancel(errCancelled)
+	if !mutant.On("scheduler/cancel-unheard") {
+		j.cancel(errCancelled)
+	}
 	if w != nil {
 		return true, "cancelled"
 	}

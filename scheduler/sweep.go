@@ -9,6 +9,7 @@ import (
 
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) oweSweeps(tx *journal.Tx, rec *journal.Job) error {
 	}
 	now := time.Now().UTC()
 	return tx.Attempts(rec.ID, func(a *journal.Attempt) error {
-		if a.Prefix == "" || winners[a.ID] {
+		if a.Prefix == "" || winners[a.ID] || mutant.On("scheduler/losers-unswept") {
 			return nil
 		}
 		return tx.PutDuty(&journal.Duty{
@@ -154,7 +155,7 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	s.tidy(entry, d.Location, d.Prefix)
 	d.Sweeps++
 	return s.journal.Update(func(tx *journal.Tx) error {
-		if d.Confirmed || d.Sweeps > 1 {
+		if d.Confirmed || d.Sweeps > 1 || mutant.On("scheduler/swept-once") {
 			return tx.DropDuty(d.Prefix)
 		}
 		// The executor may still be alive somewhere: by then it has been told, or is taken to be lost.

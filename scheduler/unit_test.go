@@ -180,6 +180,7 @@ func TestOutput_FirstCompleteAttemptWins(t *testing.T) {
 	require.ErrorIs(t, o.read(nil), errOutputGone)
 }
 
+// Numbers in docs/semantics.md: J1.
 func TestJob_TerminalStateNeverChanges(t *testing.T) {
 	j := newJob(context.Background(), journal.Job{ID: "j", State: journal.StateSuccessful, Submitted: time.Now()})
 	j.setPhase(jobRunning, "stages", "")

@@ -10,6 +10,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/eventlog"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -208,6 +209,9 @@ func (v *jobView) notePlan(plan string, rec journal.Job) {
 	var stages []eventlog.StageRecord
 	for _, st := range v.list(plan, nil, rec) {
 		stages = append(stages, eventlog.StageRecord{ID: st.id, Plan: st.plan, Tasks: st.total})
+	}
+	if mutant.On("scheduler/another-plan-logged") {
+		plan = splitPlan(plan).root
 	}
 	v.write(eventlog.Record{Type: eventlog.Planned, Kind: rec.Kind, Plan: plan, Stages: stages})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/eventlog"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -113,8 +114,11 @@ func (v *jobView) list(plan string, tasks []*schedulerv1.TaskInfo, rec journal.J
 		st.measure(v.stages[id])
 		out = append(out, *st)
 	}
-	if p.root != "" || !v.root.IsZero() || rec.Write != nil || rec.Session != nil {
+	if p.root != "" || !v.root.IsZero() || rec.Write != nil || rec.Session != nil || mutant.On("scheduler/root-stage-of-every-job") {
 		out = append(out, shownStage{id: eventlog.SchedulerStage, plan: p.root, started: v.root})
+	}
+	if mutant.On("scheduler/root-stage-first") {
+		slices.Reverse(out)
 	}
 	return out
 }

@@ -276,6 +276,7 @@ func TestViews_ExplainAnalyzeRunsTheQuery(t *testing.T) {
 	require.Equal(t, "user", refused.Error.GetCode())
 }
 
+// Numbers in docs/semantics.md: J12.
 func TestViews_CancelByREST(t *testing.T) {
 	v := startViewed(t, viewedConfig(t, t.TempDir()))
 	r, err := v.client.Submit(t.Context(), &schedulerv1.SubmitRequest{Sql: "SELECT 1"}) // waits for an executor
@@ -293,6 +294,7 @@ func TestViews_CancelByREST(t *testing.T) {
 	require.Contains(t, v.call("PATCH", "/api/job/"+done.JobId, "", cancel, 409), "the job has ended: successful")
 }
 
+// Numbers in docs/semantics.md: J14.
 func TestViews_JobsBelongToTheirPrincipal(t *testing.T) {
 	cfg := viewedConfig(t, t.TempDir())
 	cfg.Auth.Tokens = []config.Token{{Principal: "ann", Token: secret(t, "ann-token")}, {Principal: "bob", Token: secret(t, "bob-token")}}

@@ -382,6 +382,7 @@ func TestFiles_InventedColumns(t *testing.T) { // X3
 }
 
 // The name of the file is what people need, and what DuckDB's first line lacks.
+// Numbers in docs/semantics.md: J6.
 func TestPlanError_NamesTheCSVFileAndLine(t *testing.T) {
 	dir := t.TempDir()
 	mustWriteFile(t, dir+"/late.csv", "a,b\n"+strings.Repeat("1,x\n", 30_000)+"oops,x\n")

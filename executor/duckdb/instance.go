@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	driver "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Access names all that an instance may touch.
@@ -133,6 +135,9 @@ func (i *Instance) lock(ctx context.Context, a Access) error {
 		stmts = append(stmts, "SET allowed_directories="+ListLiteral(a.WriteDirs))
 	}
 	i.access = a
+	if mutant.On("duckdb/unlocked") {
+		return i.exec(ctx, stmts...)
+	}
 	return i.exec(ctx, append(stmts, "SET enable_external_access=false", "SET lock_configuration=true")...)
 }
 

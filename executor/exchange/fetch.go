@@ -14,6 +14,7 @@ import (
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/internal/exchangeclient"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // fetches is how many parts of a task are on their way at a time.
@@ -56,6 +57,9 @@ func FetchParts(ctx context.Context, d *exchangeclient.Dialer, sources []*planv1
 		if gctx.Err() != nil {
 			break
 		}
+		if mutant.On("exchange/own-disk") && copyOwn(p, dir) {
+			continue
+		}
 		g.Go(func() error { return fetchTo(gctx, d, p, filepath.Join(dir, duckdb.PartName(p))) })
 	}
 	if err := g.Wait(); err != nil {
@@ -90,6 +94,17 @@ func partsOf(sources []*planv1.Source) ([]*planv1.ExchangePart, error) {
 		}
 	}
 	return out, nil
+}
+
+// copyOwn is what fetching must not be: it looks for a part on this very disk (S11).
+func copyOwn(p *planv1.ExchangePart, dir string) bool {
+	for above := filepath.Dir(dir); above != "/"; above = filepath.Dir(above) {
+		b, err := os.ReadFile(filepath.Join(above, "outputs", p.GetAttemptId(), fmt.Sprintf("%d.parquet", p.GetPartition())))
+		if err == nil {
+			return os.WriteFile(filepath.Join(dir, duckdb.PartName(p)), b, 0o600) == nil
+		}
+	}
+	return false
 }
 
 func fetchTo(ctx context.Context, d *exchangeclient.Dialer, part *planv1.ExchangePart, path string) error {

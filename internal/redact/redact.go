@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Mark stands where a secret stood.
@@ -42,7 +44,7 @@ func (r *Redactor) Add(values ...string) {
 
 // Text is s without secrets.
 func (r *Redactor) Text(s string) string {
-	if r == nil || len(s) < shortest {
+	if r == nil || len(s) < shortest || mutant.On("redact/text-shown") {
 		return s
 	}
 	r.mu.RLock()
@@ -82,7 +84,7 @@ func (r *Redactor) Settings(m map[string]string) map[string]string {
 	}
 	out := make(map[string]string, len(m))
 	for k, v := range m {
-		if !strings.HasPrefix(k, "signet.") || SecretName(k) {
+		if (!strings.HasPrefix(k, "signet.") || SecretName(k)) && !mutant.On("redact/settings-shown") {
 			v = Mark
 		}
 		out[r.Text(k)] = r.Text(v)

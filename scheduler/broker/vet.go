@@ -11,6 +11,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 const mainBranch = "main"
@@ -190,7 +191,7 @@ func sameManifest(now, old iceberg.ManifestFile) bool {
 
 // vetTotals compares what the manifests add with what was accepted, and with what the summary says (S69, C22).
 func (l *Lease) vetTotals(snap *snapshot, files, rows int64) error {
-	if t := l.spec.Totals; t != nil && (t.GetFiles() != files || t.GetRows() != rows) {
+	if t := l.spec.Totals; t != nil && !mutant.On("broker/totals-unvetted") && (t.GetFiles() != files || t.GetRows() != rows) {
 		return invalid("the manifests add %d files with %d rows, accepted were %d with %d", files, rows, t.GetFiles(), t.GetRows())
 	}
 	for key, want := range map[string]int64{"added-data-files": files, "added-records": rows} {

@@ -55,6 +55,7 @@ func (b *built) relist(t *testing.T, s *sink, manifests []iceberg.ManifestFile) 
 }
 
 // TestVet_Append spoils one thing at a time in a good append. Each is refused for good, with its reason, and nothing is sent or sealed.
+// Numbers in docs/semantics.md: S69.
 func TestVet_Append(t *testing.T) {
 	type env struct {
 		*testing.T

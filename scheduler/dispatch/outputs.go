@@ -1,6 +1,9 @@
 package dispatch
 
-import executorv1 "github.com/signet-io/signet/api/executor/v1"
+import (
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	"github.com/signet-io/signet/internal/mutant"
+)
 
 // Address is where an executor serves what it keeps; "" if it is not known.
 func (p *Pool) Address(executor string) string {
@@ -29,6 +32,9 @@ func (p *Pool) FreeJob(job string) {
 	for _, e := range p.executors {
 		if e.session != nil {
 			e.session.send(freeOutputs(job, nil))
+			if mutant.On("dispatch/one-executor-cleaned") {
+				return
+			}
 		}
 	}
 }

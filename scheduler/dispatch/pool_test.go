@@ -166,6 +166,7 @@ func TestSession_StatusIsAcknowledgedAndFreesItsSlot(t *testing.T) { // T5
 	require.Equal(t, []string{"ack 1", "launch 2"}, got)
 }
 
+// Numbers in docs/semantics.md: J8.
 func TestSession_LostAfterGraceWithItsAttempts(t *testing.T) {
 	p, rec, c := newPool(t, dispatch.Config{ReconnectGrace: 10 * time.Millisecond})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 2})
@@ -241,6 +242,7 @@ func TestAnalyze_GoesToAnotherExecutorWhenOneDies(t *testing.T) {
 	}
 }
 
+// Numbers in docs/semantics.md: J9.
 func TestAnalyze_EmptyClusterSaysHowToStartOne(t *testing.T) {
 	p, _, _ := newPool(t, dispatch.Config{EmptyGrace: time.Millisecond})
 	_, err := p.Analyze(t.Context(), &executorv1.Analyze{RequestId: "q"})
@@ -288,5 +290,23 @@ func TestSession_OneThatLeavesTakesItsOutputsAlong(t *testing.T) {
 		require.Empty(t, lost)
 	case <-time.After(patience):
 		t.Fatal("nobody heard that it left")
+	}
+}
+
+// An executor that says nothing for too long is taken to be lost, with what it runs (J8).
+func TestPool_SilenceEndsTheSession_J8(t *testing.T) {
+	p, rec, c := newPool(t, dispatch.Config{LostAfter: 50 * time.Millisecond, ReconnectGrace: time.Millisecond})
+	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
+	p.Launch(task("j", "1"))
+	s.recv()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go p.Watch(ctx)
+	select {
+	case lost := <-rec.lost:
+		require.Len(t, lost, 1)
+		require.Equal(t, "1", lost[0].AttemptId)
+	case <-time.After(patience):
+		t.Fatal("nobody noticed")
 	}
 }

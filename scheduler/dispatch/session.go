@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // session is one connected stream. Messages are queued without bound, since the pool sends under its lock: what is queued is bounded
@@ -100,7 +101,7 @@ func (p *Pool) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 	if reg == nil || reg.ExecutorId == "" || reg.Slots < 1 {
 		return status.Error(codes.InvalidArgument, "the first message of a session has to be Register with an executor id and at least one slot")
 	}
-	if reg.KnownEpoch > p.cfg.Epoch {
+	if reg.KnownEpoch > p.cfg.Epoch && !mutant.On("dispatch/older-scheduler-serves") {
 		return status.Errorf(codes.FailedPrecondition, "this scheduler (epoch %d) is older than the one this executor served last (epoch %d)", p.cfg.Epoch, reg.KnownEpoch)
 	}
 	s := newSession()
@@ -145,7 +146,7 @@ func (p *Pool) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 func (p *Pool) join(reg *executorv1.Register, s *session) error {
 	answer := &executorv1.Registered{Epoch: p.cfg.Epoch, HeartbeatMillis: p.cfg.Heartbeat.Milliseconds()}
 	for _, a := range reg.Attempts {
-		if p.handler.Adopt(a, reg.ExecutorId) {
+		if p.handler.Adopt(a, reg.ExecutorId) || mutant.On("dispatch/everything-adopted") {
 			answer.Adopted = append(answer.Adopted, a)
 		}
 	}
@@ -242,6 +243,9 @@ func (p *Pool) ended(st *executorv1.TaskStatus, id string, s *session) {
 		return
 	}
 	p.Ended(st.Attempt.AttemptId)
+	if mutant.On("dispatch/status-unacknowledged") {
+		return
+	}
 	s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Ack{Ack: &executorv1.StatusAck{Attempt: st.Attempt}}})
 }
 
@@ -279,6 +283,9 @@ func (p *Pool) lose(id string, e *executor) {
 		return
 	}
 	delete(p.executors, id)
+	if mutant.On("dispatch/loss-untold") {
+		e.running = nil
+	}
 	lost := make([]*executorv1.AttemptRef, 0, len(e.running))
 	for _, a := range e.running {
 		lost = append(lost, a)
@@ -330,7 +337,7 @@ func (p *Pool) Watch(ctx context.Context) {
 		case now := <-tick.C:
 			p.mu.Lock()
 			for id, e := range p.executors {
-				if e.session != nil && now.Sub(e.lastSeen) > p.cfg.LostAfter {
+				if e.session != nil && now.Sub(e.lastSeen) > p.cfg.LostAfter && !mutant.On("dispatch/silence-unnoticed") {
 					p.cfg.Logger.Warn("executor silent", "executor", id, "since", e.lastSeen)
 					e.session.close()
 				}
@@ -393,6 +400,9 @@ func (p *Pool) anySession(ctx context.Context) (*session, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-grace.C:
+			if mutant.On("dispatch/no-advice") {
+				return nil, ErrNoExecutor
+			}
 			return nil, fmt.Errorf("%w: waited %s; start one with: signet executor --scheduler ADDRESS", ErrNoExecutor, p.cfg.EmptyGrace)
 		}
 	}

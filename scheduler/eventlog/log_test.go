@@ -93,6 +93,7 @@ type gated struct {
 func (g gated) Write(p []byte) (int, error) { <-g.gate; return g.file.Write(p) }
 
 // T4 for files: however slow the disk is, no job waits for it, and what must not be lost is not.
+// Numbers in docs/semantics.md: J10.
 func TestLog_SlowDiskDropsOnlyWhatMayBeDropped(t *testing.T) {
 	gate := make(chan struct{})
 	const queue = 10

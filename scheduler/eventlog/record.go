@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Types of records.
@@ -125,7 +127,7 @@ func (id *StageID) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
+	if err := json.Unmarshal(b, &s); err != nil || mutant.On("eventlog/numbers-only") {
 		return fmt.Errorf("stage id %s: neither a number nor a name", b)
 	}
 	*id = StageID(s)
@@ -133,7 +135,9 @@ func (id *StageID) UnmarshalJSON(b []byte) error {
 }
 
 // kept records are never dropped. A job has a fixed number of them, or one for each stage.
-func (r *Record) kept() bool { return r.Type == Submitted || r.Type == Planned || r.Type == End }
+func (r *Record) kept() bool {
+	return r.Type == Submitted || r.Type == Planned || r.Type == End && !mutant.On("eventlog/end-dropped")
+}
 
 // redact takes secrets out of everything that may be text of others.
 func (r *Record) redact(text func(string) string) {

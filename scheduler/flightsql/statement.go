@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
@@ -97,13 +98,13 @@ func (s *server) open(who string, job *schedulerv1.Job) (*rows, error) {
 	out := &rows{count: -1, size: int64(len(job.GetInlineResult())), from: io.NopCloser(nil)}
 	var from io.Reader
 	switch {
-	case job.GetHasRows():
+	case job.GetHasRows() && !mutant.On("flightsql/rows-unserved"):
 		f, size, err := s.backend.Rows(who, job.GetJobId())
 		if err != nil {
 			return nil, asStatus(err)
 		}
 		from, out.from, out.size = f, f, size
-	case len(job.GetInlineResult()) > 0:
+	case len(job.GetInlineResult()) > 0 && !mutant.On("flightsql/inline-unserved"):
 		n, err := countRows(job.GetInlineResult())
 		if err != nil {
 			return nil, status.Errorf(codes.Internal, "job %s: its result cannot be read: %v", job.GetJobId(), err)

@@ -10,7 +10,7 @@ func (g *Graph) outputGone(a *attempt, reason string) {
 		return
 	}
 	if g.phase != PhaseStages {
-		if s.last() && g.root == RootPlain {
+		if s.last() && g.root == RootPlain && !mutated("root-input-loss-unnoticed") {
 			g.rootInputGone(reason)
 		}
 		return

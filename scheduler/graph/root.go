@@ -10,7 +10,7 @@ var ErrRootRefused = errors.New("the scheduler root must not run")
 
 // stagesDone ends the stages: the job succeeds, or its root is due.
 func (g *Graph) stagesDone(resume bool) {
-	if g.root == RootNone {
+	if g.root == RootNone || mutated("root-left-out") {
 		g.finish(Finish{State: Successful})
 		return
 	}
@@ -18,6 +18,9 @@ func (g *Graph) stagesDone(resume bool) {
 		g.phase = PhaseRoot
 	}
 	g.emit(RunRoot{Resume: resume})
+	if mutated("root-twice") {
+		g.emit(RunRoot{Resume: resume})
+	}
 }
 
 // TakeRoot lets the caller run the root: once, and only while the job is Running and the root is due. From here on a cancel goes to the
@@ -32,7 +35,7 @@ func (g *Graph) TakeRoot() error {
 		return fmt.Errorf("%w: stages are not complete", ErrRootRefused)
 	case g.due:
 		return fmt.Errorf("%w: its input has not come back yet", ErrRootRefused)
-	case g.taken:
+	case g.taken && !mutated("root-twice"):
 		return fmt.Errorf("%w: it has been started", ErrRootRefused)
 	}
 	g.taken = true
@@ -43,7 +46,7 @@ func (g *Graph) TakeRoot() error {
 func (g *Graph) rootBegun() bool { return g.taken || g.resumed }
 
 func (g *Graph) rootEvent(ev Event) {
-	if g.state != Running || !g.rootBegun() {
+	if (g.state != Running || !g.rootBegun()) && !mutated("late-result") {
 		return // S21: the late result of a cancelled root is discarded
 	}
 	switch e := ev.(type) {
@@ -51,7 +54,9 @@ func (g *Graph) rootEvent(ev Event) {
 		g.finish(Finish{State: Successful, Result: e.Result})
 	case RootFailed:
 		f := e.Failure
-		f.Message = "Error running the job's scheduler root: " + f.Message
+		if !mutated("root-unnamed") {
+			f.Message = "Error running the job's scheduler root: " + f.Message
+		}
 		if f.Code == "" {
 			f.Code = CodeRoot
 		}
@@ -88,7 +93,7 @@ func (g *Graph) cancel(e Cancel) {
 	switch {
 	case g.state == Cancelled:
 		g.emit(AnswerCancel{Cancelled: true, Message: "the job was already cancelled"})
-	case g.state.Terminal():
+	case g.state.Terminal() && !mutated("cancel-after-success"):
 		g.emit(AnswerCancel{Message: fmt.Sprintf("the job is %s", g.state)})
 	case g.rootBegun() && g.root == RootCommit && !mutated("cancel-at-once"):
 		g.cancelCommit(e)

@@ -126,6 +126,9 @@ func (g *Graph) succeeded(e TaskSucceeded) {
 	}
 	g.emit(Reply{Attempt: e.Attempt, Won: true})
 	if a.state == attemptWon {
+		if mutated("duplicate-runs-root") && g.phase == PhaseRoot {
+			g.emit(RunRoot{})
+		}
 		return // repeated until acknowledged; S13
 	}
 	g.settle(a)
@@ -195,8 +198,14 @@ func (g *Graph) lost(attemptID, reason string) {
 func (g *Graph) failed(e TaskFailed) {
 	switch e.Class {
 	case planv1.ErrorClass_ERROR_CLASS_KILLED:
+		if mutated("kills-counted") {
+			g.counted(e, CodeIO)
+		}
 		g.retry(e.Attempt, e.Message)
 	case planv1.ErrorClass_ERROR_CLASS_USER:
+		if mutated("user-errors-retried") {
+			g.counted(e, CodeUser)
+		}
 		if _, _, ok := g.giveUp(e.Attempt, e.Message); ok && !g.state.Terminal() {
 			g.fail(Failure{Code: CodeUser, Message: e.Message, Hint: e.Hint})
 		}
@@ -218,7 +227,7 @@ func (g *Graph) counted(e TaskFailed, code string) {
 	}
 	t.avoidExecutor(a.executor)
 	t.failures++
-	if t.failures >= g.cfg.MaxFailures && !mutated("failures-uncounted") && !g.state.Terminal() {
+	if (t.failures >= g.cfg.MaxFailures && !mutated("failures-uncounted") || mutated("failures-final")) && !g.state.Terminal() {
 		g.fail(Failure{Code: code, Message: fmt.Sprintf("task %s failed %d times, last: %s", t.id, t.failures, e.Message), Hint: e.Hint})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // BinaryName is the executor's file name. It is looked for beside the running executable.
@@ -135,6 +137,9 @@ var passed = []string{
 
 // environ is the executor's environment: never the launcher's own, which may hold catalog secrets.
 func environ(lookup func(string) (string, bool)) []string {
+	if mutant.On("launcher/environment-passed") {
+		return os.Environ()
+	}
 	var out []string
 	for _, name := range passed {
 		if v, ok := lookup(name); ok && !strings.ContainsRune(v, 0) {

@@ -70,6 +70,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
+// Numbers in docs/semantics.md: S54.
 func TestStart_PassesNothingSecret(t *testing.T) {
 	t.Setenv("SIGNET_CATALOG_PASSWORD", "canary")
 	t.Setenv("TZ", "UTC")

@@ -6,14 +6,19 @@ import (
 	"unicode/utf8"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
 // Explain writes the plan for people: the scheduler root on top (S45, S57), then the stages, the last one first.
 func (p *Plan) Explain() string {
 	var b strings.Builder
-	if p.Root != nil {
-		line(&b, 0, "[scheduler] "+title(p.Root))
+	if p.Root != nil && !mutant.On("plan/root-unshown") {
+		mark := "[scheduler] "
+		if mutant.On("plan/root-unmarked") {
+			mark = ""
+		}
+		line(&b, 0, mark+title(p.Root))
 		for _, d := range p.Root.Details {
 			line(&b, 1, d)
 		}

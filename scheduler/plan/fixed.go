@@ -6,6 +6,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -55,6 +56,9 @@ func FromPhysical(mode Mode, p Physical) (Planner, error) {
 	}
 	r := p.Request
 	r.Staged, r.Input, r.Spec = nil, Input{}, p.Spec
+	if mutant.On("plan/physical-unsplit") {
+		r.Root = nil
+	}
 	b, err := newBuilder(r, last)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ func physical() Physical {
 
 // S6: one function splits, for both planners, from logical and from physical plans. S7: no stage holds the root. S8, S9: a coalesce under the
 // root is dropped unless it has a limit, which is then honoured.
+// Numbers in docs/semantics.md: T8.
 func TestSplitRoot_FourCases_S5_S6_S7_S8_S9(t *testing.T) {
 	isResult := func(n *Node) bool { return n.Op == OpResult }
 	for _, mode := range []Mode{Static, Adaptive} {
@@ -179,6 +180,7 @@ func TestValidate_BadPlans(t *testing.T) {
 }
 
 // S56: whatever the plan came from, a commit does not go to an executor.
+// Numbers in docs/semantics.md: S51.
 func TestNew_CommitStaysOnTheScheduler_S56(t *testing.T) {
 	r := aggregateInsert(t)
 	r.Root = func(*Node) bool { return false }

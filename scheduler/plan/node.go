@@ -6,6 +6,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Op is the kind of an operator.
@@ -74,16 +75,19 @@ func opByName(name string) (Op, bool) {
 // SplitRoot takes the scheduler root off a plan before it is cut into stages. It is the only place that does (S5, S6). root is nil
 // where the plan's root does not match (S4); an operator below the root is never taken (S3). A nil predicate is DefaultRoot (S56).
 func SplitRoot(plan *Node, match Predicate) (root, rest *Node, err error) {
-	if match == nil {
+	if match == nil || mutant.On("plan/predicate-ignored") {
 		match = DefaultRoot
 	}
-	if plan.Op == OpCommit && !match(plan) {
+	if plan.Op == OpCommit && !match(plan) && !mutant.On("plan/commit-anywhere") {
 		return nil, nil, &Error{Message: "a commit runs on the scheduler and nowhere else, and the configured root predicate excludes it", Hint: "let the predicate accept Commit"}
 	}
 	if err := noCommitBelow(plan); err != nil {
 		return nil, nil, err
 	}
-	if !match(plan) {
+	if mutant.On("plan/root-below") && !match(plan) && len(plan.Inputs) == 1 {
+		return SplitRoot(plan.Inputs[0], match)
+	}
+	if !match(plan) && !mutant.On("plan/root-always") {
 		return nil, plan, nil
 	}
 	if len(plan.Inputs) != 1 {
@@ -97,7 +101,7 @@ func SplitRoot(plan *Node, match Predicate) (root, rest *Node, err error) {
 // withoutCoalesce drops coalesces without a row limit: the root reads all partitions anyway (S8). One with a limit changes the
 // rows: it stays (S9).
 func withoutCoalesce(n *Node) *Node {
-	for n.Op == OpCoalesce && n.Limit == 0 && len(n.Inputs) == 1 {
+	for n.Op == OpCoalesce && (n.Limit == 0 && !mutant.On("plan/coalesce-kept") || mutant.On("plan/limit-dropped")) && len(n.Inputs) == 1 {
 		n = n.Inputs[0]
 	}
 	return n

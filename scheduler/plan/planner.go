@@ -5,6 +5,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Mode says when stages are planned.
@@ -138,6 +139,9 @@ func newBuilder(r Request, logical *Node) (*builder, error) {
 		req: r, limits: r.Limits.withDefaults(), fanOut: 1,
 		plan: &Plan{Root: root, engineText: r.EngineText, Warnings: r.Spec.GetWarnings()},
 	}
+	if mutant.On("plan/cut-with-root") {
+		rest = logical
+	}
 	nodes := CutStages(rest)
 	if len(nodes) > b.limits.MaxStages {
 		return nil, &Error{Message: fmt.Sprintf("the plan has %d stages; at most %d are allowed", len(nodes), b.limits.MaxStages), Hint: "write parts of the statement to tables and query those"}
@@ -167,12 +171,14 @@ func refuseRoot(r Request, root *Node) error {
 	switch {
 	case root == nil:
 		return nil
-	case r.Pipelined:
+	case mutant.On("plan/refusal-unnamed") && (r.Pipelined || r.Keep):
+		return &Error{Message: "this cannot be"}
+	case r.Pipelined && !mutant.On("plan/pipelined-root"):
 		return &Error{
 			Message: fmt.Sprintf("a pipelined job cannot have a scheduler root: %s runs when every stage has succeeded, and a pipelined job hands out rows before", root.Op),
 			Hint:    "leave " + SettingPipelined + " unset",
 		}
-	case r.Keep:
+	case r.Keep && !mutant.On("plan/cached-root"):
 		return &Error{
 			Message: fmt.Sprintf("a job that builds a cache cannot have a scheduler root: its rows are kept as they are, and %s would run over them", root.Op),
 			Hint:    "leave " + SettingRoot + " unset",

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Description is the OpenAPI document of the API.
@@ -60,7 +62,9 @@ func Handler(cfg Config) http.Handler {
 	own("GET /api/jobs", a.jobs)
 	own("GET /api/job/{id}", a.job)
 	own("PATCH /api/job/{id}", a.patch)
-	own("GET /api/job/{id}/stages", a.stages)
+	if !mutant.On("rest/no-stages") {
+		own("GET /api/job/{id}/stages", a.stages)
+	}
 	own("GET /api/job/{id}/plan", a.plan)
 	own("GET /api/metrics", func(w http.ResponseWriter, r *http.Request, _ string) { cfg.Metrics.ServeHTTP(w, r) })
 	return a.outer(mux)
@@ -186,7 +190,7 @@ func (a *api) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a *api) ready(w http.ResponseWriter, _ *http.Request) {
-	if why := a.cfg.Backend.NotReady(); len(why) > 0 {
+	if why := a.cfg.Backend.NotReady(); len(why) > 0 && !mutant.On("rest/always-ready") {
 		write(w, http.StatusServiceUnavailable, Health{Status: "unavailable", Reasons: why})
 		return
 	}

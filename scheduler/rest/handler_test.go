@@ -150,6 +150,7 @@ func (a answer) problem(t *testing.T) Problem {
 const cancelBody = `{"state":"cancelled"}`
 
 // TestAPI_AnswersAreAsDescribed holds an answer of every operation and status against the document.
+// Numbers in docs/semantics.md: J11, J15.
 func TestAPI_AnswersAreAsDescribed(t *testing.T) {
 	f, d := serve(t, false), readDocument(t)
 	seen := map[string]bool{}

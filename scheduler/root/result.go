@@ -7,6 +7,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // ErrTooLarge is a result above its cap.
@@ -46,6 +48,9 @@ func (r *Result) Bytes() ([]byte, error) {
 	if err := r.w.Close(); err != nil {
 		return nil, err
 	}
+	if mutant.On("root/cap-at-the-end") && int64(r.buf.Len()) > r.Max {
+		return nil, fmt.Errorf("%w: the cap of %s", ErrTooLarge, r.Setting)
+	}
 	return r.buf.Bytes(), nil
 }
 
@@ -53,7 +58,14 @@ func (r *Result) Bytes() ([]byte, error) {
 type capped Result
 
 func (c *capped) Write(p []byte) (int, error) {
-	if n := int64(c.buf.Len()) + int64(len(p)); n > c.Max {
+	n := int64(c.buf.Len()) + int64(len(p))
+	if mutant.On("root/cap-ignored") || mutant.On("root/cap-at-the-end") {
+		n = 0
+	}
+	if mutant.On("root/cap-refuses-its-value") {
+		n++
+	}
+	if n > c.Max {
 		return 0, fmt.Errorf("%w: more than %d bytes (%d so far), the cap of %s", ErrTooLarge, c.Max, n, c.Setting)
 	}
 	return c.buf.Write(p)

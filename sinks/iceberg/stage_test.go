@@ -54,6 +54,7 @@ func TestStage_IsIdempotentByContent(t *testing.T) {
 	readBack(t, h, 1)
 }
 
+// Numbers in docs/semantics.md: S69.
 func TestStage_ComparesTheIDsBeforeAnyFile(t *testing.T) { // C26, S66
 	h := newHost(t, "ids")
 	c := h.client(New())

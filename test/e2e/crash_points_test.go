@@ -144,6 +144,7 @@ func TestCrash_SchedulerBeforeTheCommit(t *testing.T) {
 	runCrashes(t, scheduler, schedulerCrashes[:half])
 }
 
+// Numbers in docs/semantics.md: S62.
 func TestCrash_SchedulerAtTheCommit(t *testing.T) { runCrashes(t, scheduler, schedulerCrashes[half:]) }
 func TestCrash_Recovery(t *testing.T)             { runCrashes(t, scheduler, recoveryCrashes) }
 func TestCrash_Executor(t *testing.T)             { runCrashes(t, executor, executorCrashes) }

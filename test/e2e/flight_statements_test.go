@@ -20,6 +20,7 @@ import (
 )
 
 // S31, S53: what a root answers is a result like every other; updates tell how many rows they wrote.
+// Numbers in docs/semantics.md: S32.
 func TestFlight_StatementsAndRootResults(t *testing.T) {
 	c, addr := flightCluster(t, harness.Options{Executors: 2})
 	cl := flightDial(t, addr)

@@ -84,11 +84,11 @@ func Start(cmd *exec.Cmd) error {
 	return <-err
 }
 
-// cleanEnv is the environment without settings that would reach into the cluster.
+// cleanEnv is the environment without settings that would reach into the cluster. A mutant, which only binaries built for it know, is meant for it.
 func cleanEnv() []string {
 	var out []string
 	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "SIGNET_") {
+		if !strings.HasPrefix(kv, "SIGNET_") || strings.HasPrefix(kv, "SIGNET_MUTANT=") {
 			out = append(out, kv)
 		}
 	}
