@@ -29,6 +29,8 @@ type recorder struct {
 	lost   chan []*executorv1.AttemptRef
 	ended  chan *executorv1.TaskStatus
 	joined chan joining
+	unseen chan []*executorv1.AttemptRef
+	placed map[string]string // attempts by executor, as Assigned told
 }
 
 func (r *recorder) Adopt(ref *executorv1.AttemptRef, _ string) bool {
@@ -36,6 +38,14 @@ func (r *recorder) Adopt(ref *executorv1.AttemptRef, _ string) bool {
 	defer r.mu.Unlock()
 	return r.known[ref.AttemptId]
 }
+
+func (r *recorder) Assigned(ref *executorv1.AttemptRef, executor string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.placed[ref.AttemptId] = executor
+}
+
+func (r *recorder) Unseen(_ string, a []*executorv1.AttemptRef) { r.unseen <- a }
 
 func (r *recorder) TaskEnded(st *executorv1.TaskStatus, _ string) error { r.ended <- st; return nil }
 
@@ -65,7 +75,7 @@ func (s *server) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, 
 
 func newPool(t *testing.T, cfg dispatch.Config) (*dispatch.Pool, *recorder, executorv1.ExecutorGatewayClient) {
 	t.Helper()
-	rec := &recorder{known: map[string]bool{}, lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8), joined: make(chan joining, 8)}
+	rec := &recorder{known: map[string]bool{}, placed: map[string]string{}, unseen: make(chan []*executorv1.AttemptRef, 8), lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8), joined: make(chan joining, 8)}
 	cfg.Epoch = 5
 	p := dispatch.New(cfg, rec)
 	l := bufconn.Listen(1 << 20)
@@ -111,6 +121,8 @@ func (s *session) recv() *executorv1.SessionResponse {
 	return m
 }
 
+func launch(p *dispatch.Pool, t *planv1.Task) { p.Launch(dispatch.Work{Task: t}) }
+
 func task(job, attempt string) *planv1.Task {
 	return &planv1.Task{JobId: job, AttemptId: attempt, Epoch: 5}
 }
@@ -118,9 +130,9 @@ func task(job, attempt string) *planv1.Task {
 func TestPool_JobsTakeTurns(t *testing.T) {
 	p, _, c := newPool(t, dispatch.Config{})
 	for _, a := range []string{"big-1", "big-2", "big-3"} {
-		p.Launch(task("big", a))
+		launch(p, task("big", a))
 	}
-	p.Launch(task("small", "small-1"))
+	launch(p, task("small", "small-1"))
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
 	var order []string
 	for range 4 {
@@ -135,7 +147,7 @@ func TestPool_SlotsBoundWhatRuns(t *testing.T) {
 	p, _, c := newPool(t, dispatch.Config{})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 2})
 	for _, a := range []string{"1", "2", "3"} {
-		p.Launch(task("j", a))
+		launch(p, task("j", a))
 	}
 	s.recv()
 	s.recv()
@@ -148,8 +160,8 @@ func TestPool_SlotsBoundWhatRuns(t *testing.T) {
 func TestSession_StatusIsAcknowledgedAndFreesItsSlot(t *testing.T) { // T5
 	p, rec, c := newPool(t, dispatch.Config{})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
-	p.Launch(task("j", "1"))
-	p.Launch(task("j", "2"))
+	launch(p, task("j", "1"))
+	launch(p, task("j", "2"))
 	ref := &executorv1.AttemptRef{JobId: "j", AttemptId: s.recv().GetLaunch().GetTask().GetAttemptId()}
 	s.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: &executorv1.TaskStatus{Attempt: ref}}})
 	require.Equal(t, "1", (<-rec.ended).Attempt.AttemptId)
@@ -169,7 +181,7 @@ func TestSession_StatusIsAcknowledgedAndFreesItsSlot(t *testing.T) { // T5
 func TestSession_LostAfterGraceWithItsAttempts(t *testing.T) {
 	p, rec, c := newPool(t, dispatch.Config{ReconnectGrace: 10 * time.Millisecond})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 2})
-	p.Launch(task("j", "1"))
+	launch(p, task("j", "1"))
 	s.recv()
 	s.cancel()
 	select {
@@ -187,7 +199,7 @@ func TestSession_ComesBackWithWhatIsStillWanted(t *testing.T) { // S71
 	s, first := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 3})
 	require.EqualValues(t, 5, first.Epoch)
 	for _, a := range []string{"kept", "unseen"} {
-		p.Launch(task("j", a))
+		launch(p, task("j", a))
 		s.recv()
 	}
 	rec.mu.Lock()
@@ -197,7 +209,7 @@ func TestSession_ComesBackWithWhatIsStillWanted(t *testing.T) { // S71
 	_, again := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 3, KnownEpoch: 5, Attempts: []*executorv1.AttemptRef{{AttemptId: "kept"}, {AttemptId: "foreign"}}})
 	require.Len(t, again.Adopted, 1)
 	require.Equal(t, "kept", again.Adopted[0].AttemptId)
-	lost := <-rec.lost // it was sent into the broken stream, and the executor does not know it
+	lost := <-rec.unseen // it was sent into the broken stream, and the executor does not know it
 	require.Len(t, lost, 1)
 	require.Equal(t, "unseen", lost[0].AttemptId)
 	require.Equal(t, "x", p.Holder("kept"))
