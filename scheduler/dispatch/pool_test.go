@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -77,7 +78,14 @@ func newPool(t *testing.T, cfg dispatch.Config) (*dispatch.Pool, *recorder, exec
 	t.Helper()
 	rec := &recorder{known: map[string]bool{}, placed: map[string]string{}, unseen: make(chan []*executorv1.AttemptRef, 8), lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8), joined: make(chan joining, 8)}
 	cfg.Epoch = 5
-	p := dispatch.New(cfg, rec)
+	p, c := serve(t, cfg, rec)
+	return p, rec, c
+}
+
+func serve(t *testing.T, cfg dispatch.Config, h dispatch.Handler) (*dispatch.Pool, executorv1.ExecutorGatewayClient) {
+	t.Helper()
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	p := dispatch.New(cfg, h)
 	l := bufconn.Listen(1 << 20)
 	g := grpc.NewServer()
 	executorv1.RegisterExecutorGatewayServer(g, &server{pool: p})
@@ -86,7 +94,7 @@ func newPool(t *testing.T, cfg dispatch.Config) (*dispatch.Pool, *recorder, exec
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() { p.Close(); conn.Close(); g.Stop() })
-	return p, rec, executorv1.NewExecutorGatewayClient(conn)
+	return p, executorv1.NewExecutorGatewayClient(conn)
 }
 
 // session is one executor's side.

@@ -162,7 +162,7 @@ func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 				p.handler.Progress(t)
 			}
 		case *executorv1.SessionRequest_Status:
-			go p.ended(m.Status, id, s) // a journal write must not hold up heartbeats
+			go p.ended(m.Status, id) // a journal write must not hold up heartbeats
 		case *executorv1.SessionRequest_Analyzed:
 			s.analyzed(m.Analyzed)
 		case *executorv1.SessionRequest_Poll:
@@ -175,7 +175,7 @@ func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 	}
 }
 
-func (p *Pool) ended(st *executorv1.TaskStatus, id string, s *session) {
+func (p *Pool) ended(st *executorv1.TaskStatus, id string) {
 	if st.Attempt == nil {
 		return
 	}
@@ -183,8 +183,16 @@ func (p *Pool) ended(st *executorv1.TaskStatus, id string, s *session) {
 		p.cfg.Logger.Warn("task status not taken; the executor will repeat it", "attempt", st.Attempt.AttemptId, "error", err)
 		return
 	}
-	p.Ended(st.Attempt.AttemptId)
-	s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Ack{Ack: &executorv1.StatusAck{Attempt: st.Attempt}}})
+	p.mu.Lock()
+	defer p.unlock()
+	// First, and to the session that there is now: what is launched into the slot finds it free.
+	if e := p.executors[id]; e != nil && e.session != nil {
+		e.session.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Ack{Ack: &executorv1.StatusAck{Attempt: st.Attempt}}})
+	}
+	if e := p.attempts[st.Attempt.AttemptId]; e != nil && e.id == id {
+		p.release(st.Attempt.AttemptId)
+		p.fill()
+	}
 }
 
 // polled notes that an executor asks for tasks. It cannot have more than its slots.
