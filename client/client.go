@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -65,6 +66,16 @@ func (c *Client) Cancel(ctx context.Context, id string) (cancelled bool, message
 		return false, "", callError(err)
 	}
 	return r.GetCancelled(), r.GetMessage(), nil
+}
+
+// DrainExecutor gives an executor, named by its id or the beginning of it, no more tasks: it leaves once nobody needs what it has. A limit above 0
+// ends the waiting; what is still needed then is made again elsewhere. The full id is returned.
+func (c *Client) DrainExecutor(ctx context.Context, id, reason string, limit time.Duration) (string, error) {
+	r, err := c.rpc.DrainExecutor(ctx, &schedulerv1.DrainExecutorRequest{ExecutorId: id, Reason: reason, LimitMillis: limit.Milliseconds()})
+	if err != nil {
+		return "", callError(err)
+	}
+	return r.GetExecutorId(), nil
 }
 
 // Info describes the scheduler and its executors.

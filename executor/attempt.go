@@ -33,9 +33,12 @@ func refOf(t *planv1.Task) *executorv1.AttemptRef {
 }
 
 // add enters an attempt; nil if it is there already, or if the executor takes nothing new.
-func (e *Executor) add(task *planv1.Task) (a *attempt, leaving bool) {
+func (e *Executor) add(task *planv1.Task, polled bool) (a *attempt, leaving bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if polled {
+		e.asked--
+	}
 	if _, ok := e.attempts[task.GetAttemptId()]; ok || e.stopping || e.draining {
 		return nil, !ok
 	}
@@ -62,6 +65,18 @@ func (e *Executor) forget(id string) {
 	defer e.mu.Unlock()
 	delete(e.attempts, id)
 	e.changed()
+	e.ask()
+}
+
+// ask asks the scheduler for as many tasks as there are slots that nothing runs in and nothing was asked for yet; they come from jobs whose policy is
+// pull. An attempt holds its slot until its end is acknowledged, as the scheduler counts it. e.mu is held.
+func (e *Executor) ask() {
+	n := e.cfg.Slots - len(e.attempts) - e.asked
+	if n <= 0 || e.session == nil || e.leaving() != "" {
+		return
+	}
+	e.asked += n
+	e.session.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Poll{Poll: &executorv1.Poll{Tasks: int32(n)}}}) //nolint:gosec // slots are few
 }
 
 // changed wakes those who wait for attempts to go; e.mu is held.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"time"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	"github.com/signet-io/signet/internal/fault"
@@ -24,23 +25,27 @@ func (e *Executor) leaving() string {
 	}
 }
 
-// startDrain takes nothing new from now on. What runs may end, and what was left here may be fetched, for as long as it takes.
-func (e *Executor) startDrain(reason string) {
+// startDrain takes nothing new from now on. What runs may end, and what was left here may be fetched, for as long as it takes or as the drain allows.
+func (e *Executor) startDrain(d *executorv1.Drain) {
 	if err := fault.Hit("executor.drain.received"); err != nil {
 		e.log.Warn("drain ignored", "error", err)
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	limit := time.Duration(d.GetLimitMillis()) * time.Millisecond
+	if limit > 0 { // also of a later one, that has lost its patience
+		time.AfterFunc(limit, func() { e.late.Do(func() { close(e.overdue) }) })
+	}
 	if e.draining {
 		return
 	}
 	e.draining = true
 	close(e.drain)
-	e.log.Info("draining", "reason", reason, "attempts", len(e.attempts))
+	e.log.Info("draining", "reason", d.GetReason(), "attempts", len(e.attempts), "limit", limit)
 }
 
-// drained is closed when a drain is over: nothing runs, every end is acknowledged, and no output is kept. The end of ctx ends the wait.
+// drained is closed when a drain is over: nothing runs, every end is acknowledged, and no output is kept; or its limit is. The end of ctx ends the wait.
 func (e *Executor) drained(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -49,7 +54,7 @@ func (e *Executor) drained(ctx context.Context) <-chan struct{} {
 		case <-ctx.Done():
 			return
 		}
-		for {
+		for late := false; !late; {
 			e.mu.Lock()
 			attempts, wake := len(e.attempts), e.wake
 			e.mu.Unlock()
@@ -60,6 +65,9 @@ func (e *Executor) drained(ctx context.Context) <-chan struct{} {
 			select {
 			case <-wake:
 			case <-freed:
+			case <-e.overdue:
+				e.log.Warn("the drain has taken as long as it may", "attempts", attempts, "outputs", outputs)
+				late = true
 			case <-ctx.Done():
 				return
 			}

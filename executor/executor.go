@@ -42,10 +42,13 @@ type Executor struct {
 	attempts map[string]*attempt
 	epoch    uint64 // the newest served
 	session  *session
+	asked    int // tasks that this session has asked for and not been given
 	stopping bool
 	draining bool
 	wake     chan struct{} // closed and replaced when attempts change
 	drain    chan struct{} // closed when the scheduler has asked for a drain
+	overdue  chan struct{} // closed when that has taken too long
+	late     sync.Once     // closes overdue
 }
 
 // New prepares an executor: its scratch directory, its DuckDB pool and its connection, which is made when needed.
@@ -60,7 +63,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{
 		cfg: cfg, id: id.String(), slots: make(chan struct{}, cfg.Slots), analyst: make(chan struct{}, maxAnalyses),
-		attempts: map[string]*attempt{}, wake: make(chan struct{}), drain: make(chan struct{}),
+		attempts: map[string]*attempt{}, wake: make(chan struct{}), drain: make(chan struct{}), overdue: make(chan struct{}),
 	}
 	e.log = cfg.Logger.With("executor", e.id)
 	if e.scratch, err = newScratch(cfg.Scratch, e.id, e.log); err != nil {
@@ -84,7 +87,8 @@ func New(cfg Config) (*Executor, error) {
 func (e *Executor) ID() string { return e.id }
 
 // Run serves until ctx ends, then leaves: running tasks get Config.Drain to finish, what they report is delivered if the scheduler is
-// there, and their outputs are served for as long. A drain that the scheduler asks for ends it as well, without that limit.
+// there, and their outputs are served for as long. A drain that the scheduler asks for ends it as well, when
+// nobody needs this executor any more, or at the limit that the drain has, if it has one.
 func (e *Executor) Run(ctx context.Context) error {
 	e.log.Info("executor started", "scheduler", e.cfg.Scheduler, "slots", e.cfg.Slots, "threads", e.cfg.Threads, "memory", e.cfg.MemoryBytes, "scratch", e.scratch.Path, "exchange", e.serving.address)
 	if exchangeclient.IsLoopback(e.serving.address) && !exchangeclient.IsLoopback(e.cfg.Scheduler) {

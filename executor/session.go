@@ -172,7 +172,7 @@ func (e *Executor) begin(answer *executorv1.Registered, s *session) error {
 		e.mu.Unlock()
 		return fmt.Errorf("refusing a scheduler of epoch %d: epoch %d was served already, so another one has taken over", answer.GetEpoch(), known)
 	}
-	e.epoch, e.session = answer.GetEpoch(), s
+	e.epoch, e.session, e.asked = answer.GetEpoch(), s, 0
 	var dropped []*attempt
 	for id, a := range e.attempts {
 		if !adopted[id] {
@@ -192,6 +192,9 @@ func (e *Executor) begin(answer *executorv1.Registered, s *session) error {
 	if leaving != "" {
 		s.send(leave(leaving))
 	}
+	e.mu.Lock()
+	e.ask()
+	e.mu.Unlock()
 	return nil
 }
 
@@ -261,7 +264,7 @@ func (e *Executor) receive(stream grpc.BidiStreamingClient[executorv1.SessionReq
 		}
 		switch m := m.GetMessage().(type) {
 		case *executorv1.SessionResponse_Launch:
-			e.launch(m.Launch.GetTask(), epoch)
+			e.launch(m.Launch, epoch)
 		case *executorv1.SessionResponse_Cancel:
 			e.cancelTask(m.Cancel)
 		case *executorv1.SessionResponse_Analyze:
@@ -273,7 +276,7 @@ func (e *Executor) receive(stream grpc.BidiStreamingClient[executorv1.SessionReq
 		case *executorv1.SessionResponse_Free:
 			e.free(m.Free)
 		case *executorv1.SessionResponse_Drain:
-			e.startDrain(m.Drain.GetReason())
+			e.startDrain(m.Drain)
 		default:
 			e.log.Warn("the scheduler sent something this executor does not know; it may be newer", "message", fmt.Sprintf("%T", m))
 		}

@@ -19,8 +19,9 @@ import (
 )
 
 // launch starts an attempt. One of another epoch than the session's is refused (S65); one that is here already is a repeated message.
-func (e *Executor) launch(task *planv1.Task, epoch uint64) {
-	a, leaving := e.add(task)
+func (e *Executor) launch(l *executorv1.Launch, epoch uint64) {
+	task := l.GetTask()
+	a, leaving := e.add(task, l.GetPolled())
 	if leaving {
 		e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: &executorv1.TaskStatus{
 			Attempt: refOf(task), Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_KILLED, Message: "the executor takes no new tasks: it is leaving"},

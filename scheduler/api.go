@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -162,12 +163,31 @@ func (a *clientAPI) GetInfo(context.Context, *schedulerv1.GetInfoRequest) (*sche
 	for _, e := range a.s.pool.Executors() {
 		if e.Connected {
 			out.Executors = append(out.Executors, &schedulerv1.Executor{
-				Id: e.ID, Host: e.Host, Slots: int32(e.Slots), Running: int32(e.Running), LastSeenMillis: e.LastSeen.UnixMilli(), Pid: int32(e.PID), //nolint:gosec // small numbers
+				Id: e.ID, Host: e.Host, Slots: int32(e.Slots), Running: int32(e.Running), LastSeenMillis: e.LastSeen.UnixMilli(), Pid: int32(e.PID), Leaving: e.Leaving, //nolint:gosec // small numbers
 			})
 		}
 	}
 	return out, nil
 }
+
+// DrainExecutor implements scheduler.v1. Executors are everybody's, so that not everybody may send them away.
+func (a *clientAPI) DrainExecutor(ctx context.Context, r *schedulerv1.DrainExecutorRequest) (*schedulerv1.DrainExecutorResponse, error) {
+	if who := principal(ctx); !a.s.mayOperate(who) {
+		return nil, status.Errorf(codes.PermissionDenied, "%s may not drain executors: auth.tokens has no operator: true for it", who)
+	}
+	const maxReason = 1024
+	if r.LimitMillis < 0 || len(r.Reason) > maxReason {
+		return nil, status.Errorf(codes.InvalidArgument, "a drain has a limit of 0 (none) or more, and a reason of at most %d bytes", maxReason)
+	}
+	id, err := a.s.pool.Drain(r.ExecutorId, cmp.Or(r.Reason, "asked for by "+principal(ctx)), time.Duration(min(r.LimitMillis, maxDrain.Milliseconds()))*time.Millisecond)
+	if err != nil {
+		return nil, status.Error(codes.NotFound, err.Error())
+	}
+	return &schedulerv1.DrainExecutorResponse{ExecutorId: id}, nil
+}
+
+// maxDrain is as good as for ever.
+const maxDrain = 365 * 24 * time.Hour
 
 // grpcError is the one edge where errors become codes.
 func grpcError(err error) error {

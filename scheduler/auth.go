@@ -64,6 +64,16 @@ func newGuard(cfg *config.Config) (*guard, error) {
 	return g, nil
 }
 
+// mayOperate tells whether a principal may do what concerns all. Without tokens there is only one.
+func (s *Server) mayOperate(who string) bool {
+	for _, t := range s.cfg.Auth.Tokens {
+		if t.Principal == who {
+			return t.Operator
+		}
+	}
+	return len(s.cfg.Auth.Tokens) == 0
+}
+
 // ErrOpenListener is returned for a listener that others could reach without TLS or tokens.
 var ErrOpenListener = errors.New("refusing to listen where others can connect")
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -44,10 +45,16 @@ type bench struct {
 
 func newBench(t *testing.T, opts ...Option) *bench {
 	t.Helper()
+	return newBenchWith(t, func(*config.Config) {}, opts...)
+}
+
+func newBenchWith(t *testing.T, change func(*config.Config), opts ...Option) *bench {
+	t.Helper()
 	b := &bench{t: t, opts: opts, cfg: config.Embedded(t.TempDir())}
 	b.cfg.Executors.Local = 0
 	b.cfg.Timeouts.ExecutorLoss = time.Hour // actors send no heartbeats
 	b.cfg.Plugins.AllowUnlocked, b.cfg.Plugins.Dir = true, filepath.Join(t.TempDir(), "plugins")
+	change(b.cfg)
 	b.start()
 	t.Cleanup(func() { b.stop() })
 	return b
@@ -72,6 +79,13 @@ func (b *bench) stop() {
 func (b *bench) submit(sql string, set map[string]string) string {
 	b.t.Helper()
 	r, err := b.client.Raw().Submit(b.t.Context(), &schedulerv1.SubmitRequest{Sql: sql, Settings: set})
+	require.NoError(b.t, err)
+	return r.GetJobId()
+}
+
+func (b *bench) submitPlan(p *planv1.PhysicalPlan, set map[string]string) string {
+	b.t.Helper()
+	r, err := b.client.Raw().Submit(b.t.Context(), &schedulerv1.SubmitRequest{PhysicalPlan: p, Settings: set})
 	require.NoError(b.t, err)
 	return r.GetJobId()
 }
@@ -139,6 +153,10 @@ type actor struct {
 	// staged is the answer to analyses; nil: stages(2).
 	staged *executorv1.StagedQuery
 	tasks  []*planv1.Task
+	slots  int32           // 8 if 0
+	mute   bool            // it does not ask for tasks
+	polled map[string]bool // attempts that it has asked for
+	drains []*executorv1.Drain
 }
 
 type kept2 struct {
@@ -149,7 +167,7 @@ type kept2 struct {
 
 func (b *bench) actor(change ...func(*actor)) *actor {
 	b.t.Helper()
-	a := &actor{b: b, id: uuid.NewString(), outputs: map[string]*kept2{}, fetches: map[string]int{}, done: make(chan struct{})}
+	a := &actor{b: b, id: uuid.NewString(), outputs: map[string]*kept2{}, fetches: map[string]int{}, polled: map[string]bool{}, done: make(chan struct{})}
 	for _, f := range change {
 		f(a)
 	}
@@ -172,7 +190,7 @@ func (a *actor) join() {
 	ctx, cancel := context.WithCancel(context.Background())
 	st, err := executorv1.NewExecutorGatewayClient(conn).Session(ctx)
 	require.NoError(t, err)
-	reg := &executorv1.Register{ExecutorId: a.id, Slots: 8, ExchangeAddress: a.addr}
+	reg := &executorv1.Register{ExecutorId: a.id, Slots: cmp.Or(a.slots, 8), ExchangeAddress: a.addr}
 	a.mu.Lock()
 	for _, o := range a.outputs {
 		reg.Outputs = append(reg.Outputs, o.ref)
@@ -194,7 +212,14 @@ func (a *actor) join() {
 		}
 	}
 	a.mu.Unlock()
+	if !a.mute {
+		a.poll(reg.Slots)
+	}
 	go a.serve(st)
+}
+
+func (a *actor) poll(tasks int32) {
+	a.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Poll{Poll: &executorv1.Poll{Tasks: tasks}}})
 }
 
 // die ends the session and what it keeps, as a killed process does.
@@ -214,13 +239,24 @@ func (a *actor) serve(st grpc.BidiStreamingClient[executorv1.SessionRequest, exe
 		case m.GetAnalyze() != nil:
 			a.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Analyzed{Analyzed: a.analyze(m.GetAnalyze())}})
 		case m.GetLaunch() != nil:
+			a.mu.Lock()
+			a.polled[m.GetLaunch().GetTask().GetAttemptId()] = m.GetLaunch().GetPolled()
+			a.mu.Unlock()
 			go a.work(m.GetLaunch().GetTask())
+		case m.GetDrain() != nil:
+			a.mu.Lock()
+			a.drains = append(a.drains, m.GetDrain())
+			a.mu.Unlock()
 		case m.GetFree() != nil:
 			a.free(m.GetFree())
 		case m.GetAck() != nil:
 			a.mu.Lock()
 			a.acks++
+			again := a.polled[m.GetAck().GetAttempt().GetAttemptId()] && !a.mute
 			a.mu.Unlock()
+			if again {
+				a.poll(1)
+			}
 		}
 	}
 }

@@ -168,6 +168,23 @@ func (s *Server) Adopt(ref *executorv1.AttemptRef, executor string) bool {
 	return won
 }
 
+// Assigned implements dispatch.Handler: the graph hears who has the attempt, so that loss, drain and second attempts know it.
+func (s *Server) Assigned(ref *executorv1.AttemptRef, executor string) {
+	if a := s.attempt(ref.AttemptId); a != nil {
+		a.job.held(ref.AttemptId, executor)
+		a.job.send(graph.Launched{Attempt: ref.AttemptId, Executor: executor})
+	}
+}
+
+// Unseen implements dispatch.Handler.
+func (s *Server) Unseen(executor string, refs []*executorv1.AttemptRef) {
+	for _, ref := range refs {
+		if a := s.attempt(ref.AttemptId); a != nil {
+			a.job.send(attemptLost{ref.AttemptId, executor, true})
+		}
+	}
+}
+
 // TaskEnded implements dispatch.Handler.
 func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 	a := s.attempt(st.Attempt.AttemptId)
@@ -200,7 +217,7 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 func (s *Server) ExecutorLost(executor string, lost []*executorv1.AttemptRef) {
 	for _, ref := range lost {
 		if a := s.attempt(ref.AttemptId); a != nil {
-			a.job.send(attemptLost{ref.AttemptId, executor})
+			a.job.send(attemptLost{ref.AttemptId, executor, false})
 		}
 	}
 	for _, j := range s.storing() {
@@ -276,8 +293,11 @@ func (s *Server) Progress(p *executorv1.TaskProgress) {
 // The events of a job's loop.
 type (
 	attemptAdopted struct{ attempt, executor string }
-	attemptLost    struct{ attempt, executor string }
-	taskDone       struct {
+	attemptLost    struct {
+		attempt, executor string
+		unseen            bool // the executor lives, and does not know it
+	}
+	taskDone struct {
 		attempt     string
 		rows, bytes int64
 		executor    string
@@ -289,6 +309,13 @@ type (
 		executor string // "" where it is the report that was refused
 	}
 )
+
+func (ev attemptLost) reason() string {
+	if ev.unseen {
+		return "it was sent to executor " + ev.executor + ", whose session broke before it had it"
+	}
+	return "executor " + ev.executor + " was lost"
+}
 
 // send queues an event for the job's loop. Events of a job that has ended go nowhere.
 func (j *job) send(ev any) {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/mutant"
+	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
@@ -37,6 +39,10 @@ type loop struct {
 	unsaved    []string
 	rewrite    bool // outputs in the journal may be those of attempts that do not win any more
 	generation map[string]int
+	avoid      map[string][]string // of attempts that have not been launched yet
+	pull       bool                // executors ask for the job's tasks
+	inFlight   int                 // as the graph knows it
+	pace       *pace               // nil: no second attempts
 
 	failure *graph.Failure
 	result  []byte
@@ -55,13 +61,34 @@ type stageRun struct {
 func (st *stageRun) stored() bool { return len(st.tasks) > 0 && st.tasks[0].GetExchange() != nil }
 
 func (s *Server) newLoop(j *job, w *writeState, p plan.Planner) *loop {
-	return &loop{
+	l := &loop{
 		s: s, j: j, w: w, planner: p, kept: map[string]*kept{}, rows: map[int32]partIndex{}, touched: map[graph.TaskID]bool{}, generation: map[string]int{},
+		avoid: map[string][]string{}, pull: s.taskPolicy(j) == policyPull,
 	}
+	l.pace = l.newPace()
+	return l
 }
 
+const policyPull = "pull"
+
+// taskPolicy is the job's own, or the configuration's.
+func (s *Server) taskPolicy(j *job) string {
+	return cmp.Or(j.settings().TaskPolicy, s.cfg.Dispatch.TaskPolicy)
+}
+
+// leastInFlight is enough for a cluster that is only just coming up.
+const leastInFlight = 256
+
+// capacity bounds the attempts of one job that are launched at one time: as many as keep the executors busy until the next are, however many tasks
+// the job has.
+func (s *Server) capacity() int { return max(leastInFlight, 4*s.pool.Slots()) }
+
 func (l *loop) config() graph.Config {
-	return graph.Config{MaxFailures: l.s.cfg.Limits.TaskRetries + 1, MaxLosses: l.s.cfg.Limits.TaskRetries + 1, NewAttempt: uuid.NewString}
+	l.inFlight = l.s.capacity()
+	return graph.Config{
+		MaxFailures: l.s.cfg.Limits.TaskRetries + 1, MaxLosses: l.s.cfg.Limits.TaskRetries + 1, MaxInFlight: l.inFlight, MaxSpeculative: l.maxSpeculative(),
+		NewAttempt: uuid.NewString,
+	}
 }
 
 func (l *loop) rootKind() graph.RootKind {
@@ -179,7 +206,8 @@ func (l *loop) dispatch(launches []*planv1.Task) error {
 		if mutant.On("scheduler/settings-in-tasks") {
 			t.Sql += fmt.Sprintf(" /* %v */", l.j.rec.Settings)
 		}
-		l.s.pool.Launch(t)
+		l.s.pool.Launch(dispatch.Work{Task: t, Pull: l.pull, Avoid: l.avoid[t.AttemptId]})
+		delete(l.avoid, t.AttemptId)
 	}
 	return nil
 }
@@ -187,6 +215,7 @@ func (l *loop) dispatch(launches []*planv1.Task) error {
 // stop closes an attempt that is not wanted any more. Its files are a duty of the job's end, or of its executor before that.
 func (l *loop) stop(id, why string) {
 	l.touch(id)
+	l.pace.end(id)
 	l.j.view.stopped(id, why)
 	if a := l.close(id); a != nil {
 		l.s.pool.Cancel(a.ref, why)
@@ -206,6 +235,8 @@ func (l *loop) close(id string) *attempt {
 
 // run takes events until the commit is due, or the job has ended.
 func (l *loop) run() error {
+	look, stop := l.pace.every()
+	defer stop()
 	for {
 		switch {
 		case l.failure != nil:
@@ -220,6 +251,10 @@ func (l *loop) run() error {
 			if err := l.handle(l.j.events.take()); err != nil {
 				return err
 			}
+		case now := <-look:
+			if err := l.speculate(now); err != nil {
+				return err
+			}
 		case <-l.waitForExecutor():
 			if l.s.pool.Connected() == 0 {
 				return fail(codeNoExec, "start one with: signet executor --scheduler "+l.s.addr, "no executor came within %s", l.s.emptyGrace())
@@ -230,6 +265,12 @@ func (l *loop) run() error {
 
 // handle applies what was reported.
 func (l *loop) handle(events []any) error {
+	if n := l.s.capacity(); n != l.inFlight {
+		l.inFlight = n
+		if err := l.act(l.g.Apply(graph.Capacity{InFlight: n})); err != nil {
+			return err
+		}
+	}
 	for _, ev := range events {
 		for _, e := range l.translate(ev) {
 			if err := l.act(l.g.Apply(e)); err != nil {
@@ -281,10 +322,10 @@ func (l *loop) translate(ev any) []graph.Event {
 	l.j.view.reported(ev)
 	switch ev := ev.(type) {
 	case taskAccepted:
-		l.closed(ev.attempt)
+		l.closed(ev.attempt, ev.bytes)
 		return []graph.Event{graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes, Accepted: true}}
 	case taskDone:
-		l.closed(ev.attempt)
+		l.closed(ev.attempt, ev.bytes)
 		l.keep(ev)
 		return []graph.Event{
 			graph.Launched{Attempt: ev.attempt, Executor: ev.executor},
@@ -300,9 +341,14 @@ func (l *loop) translate(ev any) []graph.Event {
 		return out
 	case attemptLost:
 		l.touch(ev.attempt)
-		return []graph.Event{graph.TaskLost{Attempt: ev.attempt, Reason: "executor " + ev.executor + " was lost"}}
+		return []graph.Event{graph.TaskLost{Attempt: ev.attempt, Reason: ev.reason()}}
+	case graph.Launched:
+		l.touch(ev.Attempt)
+		l.pace.start(ev.Attempt)
+		return []graph.Event{ev}
 	case attemptAdopted:
 		l.touch(ev.attempt)
+		l.pace.start(ev.attempt)
 		l.s.log.Info("attempt adopted", "job", l.j.id, "attempt", ev.attempt, "executor", ev.executor)
 		return []graph.Event{graph.Launched{Attempt: ev.attempt, Executor: ev.executor}}
 	case graph.AdoptionExpired:
@@ -323,8 +369,11 @@ func (l *loop) translate(ev any) []graph.Event {
 }
 
 // closed takes a won attempt out of the running ones.
-func (l *loop) closed(id string) {
+func (l *loop) closed(id string, bytes int64) {
 	l.touch(id)
+	if t, ok := l.g.TaskOf(id); ok {
+		l.pace.done(t.Stage, id, bytes)
+	}
 	l.s.closeAttempt(id)
 	l.j.update(func() { delete(l.j.running, id) })
 }

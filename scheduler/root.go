@@ -162,6 +162,7 @@ func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 	w.mu.Lock()
 	w.commitStart = start
 	w.mu.Unlock()
+	s.log.Info("the sink commits", "job", j.id, "table", w.target.String(), "plugin", p.PID())
 	res, err := p.Client().Commit(ctx, &sinkv1.CommitRequest{
 		Lease: lease.Token(), Table: w.target.ref(), Mode: w.mode, Spec: w.spec, MarkerProperty: s.markerProperty(),
 		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number

@@ -160,6 +160,7 @@ func (s *Server) start(guard *guard) error {
 	s.pool = dispatch.New(dispatch.Config{
 		Epoch: s.journal.Epoch(), Heartbeat: s.cfg.Timeouts.Heartbeat, LostAfter: s.cfg.Timeouts.ExecutorLoss,
 		ReconnectGrace: s.opts.ReconnectGrace, EmptyGrace: s.opts.EmptyGrace, Logger: s.log,
+		Distribution: dispatch.Distribution(s.cfg.Dispatch.Distribution),
 	}, s)
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("recovery: %w", err)

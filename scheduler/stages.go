@@ -80,6 +80,9 @@ func (l *loop) launches(actions []graph.Action) []*planv1.Task {
 			if a.Generation > 0 {
 				l.generation[a.Attempt] = a.Generation
 			}
+			if len(a.Avoid) > 0 {
+				l.avoid[a.Attempt] = a.Avoid
+			}
 			out = append(out, l.attempt(l.stages[a.Task.Stage].tasks[a.Task.Task], a.Attempt))
 		}
 	}

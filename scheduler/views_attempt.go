@@ -92,7 +92,7 @@ func (v *jobView) reported(ev any) {
 			Event: eventlog.Failed, Class: className(ev.err.GetClass()), Error: &eventlog.Failure{Message: ev.err.GetMessage(), Hint: ev.err.GetHint()},
 		})
 	case attemptLost:
-		v.over(ev.attempt, telemetry.AttemptLost, eventlog.Record{Event: eventlog.Lost, Reason: "executor " + ev.executor + " was lost"})
+		v.over(ev.attempt, telemetry.AttemptLost, eventlog.Record{Event: eventlog.Lost, Reason: ev.reason()})
 	case attemptAdopted:
 		v.held(ev.attempt, ev.executor, true)
 	case graph.Launched:

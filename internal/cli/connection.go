@@ -23,6 +23,7 @@ type connection struct {
 	caFile     string
 	serverName string
 	retryFor   time.Duration
+	poll       bool
 	config     string
 	dataDir    string
 }
@@ -34,6 +35,7 @@ func (a *app) connectionFlags(cmd *cobra.Command) {
 	f.StringVar(&c.caFile, "tls-ca", os.Getenv("SIGNET_TLS_CA"), "PEM file with the scheduler's certificate authority; turns TLS on (SIGNET_TLS_CA)")
 	f.StringVar(&c.serverName, "tls-server-name", "", "name in the scheduler's certificate, where it is not the host")
 	f.DurationVar(&c.retryFor, "retry-for", 30*time.Second, "how long a scheduler that stopped answering is tried again")
+	f.BoolVar(&c.poll, "poll", false, "ask for a job's status again and again instead of subscribing to it, where the network cuts long streams")
 	f.StringVar(&c.config, "config", "", "configuration of the embedded cluster, YAML")
 	f.StringVar(&c.dataDir, "data-dir", "", "directory of the embedded cluster (SIGNET_DATA_DIR; default: the user's data directory)")
 }
@@ -71,6 +73,9 @@ func (a *app) connect(ctx context.Context, executors bool) (*session, error) {
 
 func (c *connection) options() ([]client.Option, error) {
 	opts := []client.Option{client.WithRetry(c.retryFor)}
+	if c.poll {
+		opts = append(opts, client.WithPolling())
+	}
 	if c.tokenFile != "" {
 		b, err := os.ReadFile(c.tokenFile)
 		if err != nil {

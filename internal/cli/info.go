@@ -49,8 +49,12 @@ func infoText(i *schedulerv1.GetInfoResponse) string {
 	fmt.Fprintf(&b, "catalogs   %s\n", strings.Join(i.GetCatalogs(), ", "))
 	fmt.Fprintf(&b, "plugins    %s\n", i.GetIsolation())
 	for _, e := range i.GetExecutors() {
+		leaving := ""
+		if e.GetLeaving() {
+			leaving = ", leaving"
+		}
 		seen := time.Since(time.UnixMilli(e.GetLastSeenMillis())).Round(100 * time.Millisecond)
-		fmt.Fprintf(&b, "executor   %s on %s, process %d, %d of %d slots busy, seen %s ago\n", e.GetId(), e.GetHost(), e.GetPid(), e.GetRunning(), e.GetSlots(), seen)
+		fmt.Fprintf(&b, "executor   %s on %s, process %d, %d of %d slots busy, seen %s ago%s\n", e.GetId(), e.GetHost(), e.GetPid(), e.GetRunning(), e.GetSlots(), seen, leaving)
 	}
 	return b.String()
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Flight    Flight             `koanf:"flight"`
 	Plugins   Plugins            `koanf:"plugins"`
 	Executors Executors          `koanf:"executors"`
+	Dispatch  Dispatch           `koanf:"dispatch"`
 	Timeouts  Timeouts           `koanf:"timeouts"`
 	Limits    Limits             `koanf:"limits"`
 	Log       Log                `koanf:"log"`
@@ -47,6 +48,8 @@ type Auth struct {
 type Token struct {
 	Principal string `koanf:"principal"`
 	Token     Secret `koanf:"token"`
+	// Operator may drain executors, which all share.
+	Operator bool `koanf:"operator"`
 }
 
 // Kinds of catalog.

@@ -52,6 +52,7 @@ func base() *Config {
 			Slots:   4,
 			Threads: runtime.NumCPU(),
 		},
+		Dispatch: baseDispatch(),
 		Timeouts: Timeouts{
 			Heartbeat:    time.Second,
 			ExecutorLoss: 15 * time.Second,

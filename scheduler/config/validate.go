@@ -40,6 +40,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	v.executors(&c.Executors)
+	v.dispatch(&c.Dispatch)
 	v.timeouts(&c.Timeouts)
 	v.limits(&c.Limits)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")

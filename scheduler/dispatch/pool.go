@@ -9,18 +9,22 @@ import (
 	"time"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
-	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
 
 // ErrNoExecutor is returned where work needs an executor and none came within the grace time.
 var ErrNoExecutor = errors.New("no executor is connected")
 
-// Handler decides what executor events mean. Its methods may block for a journal write, but not for another executor event.
+// Handler decides what executor events mean. Its methods may block for a journal write, but not for another executor event. None is called with
+// the Pool's lock held.
 type Handler interface {
 	// Adopt tells whether an attempt that an executor brings along at its registration is still wanted (S71).
 	Adopt(ref *executorv1.AttemptRef, executor string) bool
+	// Assigned tells that an attempt was sent to an executor. It may come after the attempt's end.
+	Assigned(ref *executorv1.AttemptRef, executor string)
 	// TaskEnded takes an attempt's end. A nil error acknowledges it; otherwise the executor repeats the report.
 	TaskEnded(st *executorv1.TaskStatus, executor string) error
+	// Unseen names attempts that were sent to an executor which came back without them. The executor itself is not lost.
+	Unseen(executor string, attempts []*executorv1.AttemptRef)
 	// ExecutorLost names the attempts that went with an executor; what it kept for others is gone, too.
 	ExecutorLost(executor string, attempts []*executorv1.AttemptRef)
 	// Keep tells whether an output that an executor brings along may still be needed; otherwise it is dropped.
@@ -31,13 +35,17 @@ type Handler interface {
 	Progress(p *executorv1.TaskProgress)
 }
 
-// Config of a Pool. Zero durations mean the defaults named.
+// Config of a Pool. Zero durations and limits mean the defaults named.
 type Config struct {
 	Epoch          uint64
 	Heartbeat      time.Duration // how often executors report; 10 s
 	LostAfter      time.Duration // silence that makes an executor lost; 60 s
 	ReconnectGrace time.Duration // time to come back after a broken session; 5 s
 	EmptyGrace     time.Duration // how long work waits for a first executor; 60 s
+	Distribution   Distribution  // LeastLoaded
+	AvoidWait      time.Duration // how long an attempt waits for an executor that it does not avoid; 5 s
+	MaxUnsent      int           // messages that wait for an executor to read them; 20,000
+	MaxUnsentBytes int64         // of launches and analyses among them; 64 MiB
 	Logger         *slog.Logger
 }
 
@@ -46,6 +54,10 @@ func (c *Config) defaults() {
 	c.LostAfter = cmp.Or(c.LostAfter, 60*time.Second)
 	c.ReconnectGrace = cmp.Or(c.ReconnectGrace, 5*time.Second)
 	c.EmptyGrace = cmp.Or(c.EmptyGrace, 60*time.Second)
+	c.Distribution = cmp.Or(c.Distribution, LeastLoaded)
+	c.AvoidWait = cmp.Or(c.AvoidWait, 5*time.Second)
+	c.MaxUnsent = cmp.Or(c.MaxUnsent, 20_000)
+	c.MaxUnsentBytes = cmp.Or(c.MaxUnsentBytes, 64<<20)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 }
 
@@ -55,26 +67,66 @@ type Pool struct {
 	handler Handler
 
 	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced at every change that waiters care about
+	changed   chan struct{} // closed and replaced when an executor comes or goes
 	executors map[string]*executor
-	queue     map[string][]*planv1.Task // by job
-	turns     []string                  // jobs with queued tasks, next first
-	closed    bool
+	attempts  map[string]*executor // that hold a slot, by id
+	waiting   map[string]*item     // attempts that do not, by id
+	jobs      map[string]*jobQueue
+	parked    []*item // they wait for executors that they do not avoid
+	alarmed   bool
+	clock     uint64 // orders turns
+
+	free, asking     heap[*executor] // that could be given a task unasked; that have asked for one
+	pushing, pulling heap[*jobQueue] // that have tasks for them
+	usable, slots    int             // executors that can take work, and their slots
+
+	assigned []assignment // to be told when the lock is free
+	closed   bool
+}
+
+type assignment struct {
+	ref      *executorv1.AttemptRef
+	executor string
 }
 
 type executor struct {
+	id       string
 	info     *executorv1.Register
 	session  *session // nil while disconnected
 	running  map[string]*executorv1.AttemptRef
-	lastSeen time.Time
 	lostAt   *time.Timer
-	leaving  bool
+	lastSeen time.Time // of earlier sessions
+	leaving  bool      // it said so
+	drained  *executorv1.Drain
+	asked    int    // tasks that it has asked for and not been given
+	served   uint64 // when it was given its last one
+	counted  bool   // among the usable
+	atFree   int
+	atAsking int
 }
 
 // New makes an empty pool.
 func New(cfg Config, h Handler) *Pool {
 	cfg.defaults()
-	return &Pool{cfg: cfg, handler: h, changed: make(chan struct{}), executors: map[string]*executor{}, queue: map[string][]*planv1.Task{}}
+	p := &Pool{
+		cfg: cfg, handler: h, changed: make(chan struct{}), executors: map[string]*executor{}, attempts: map[string]*executor{}, waiting: map[string]*item{},
+		jobs: map[string]*jobQueue{},
+	}
+	p.free = heap[*executor]{less: cfg.Distribution.before, at: func(e *executor) *int { return &e.atFree }}
+	p.asking = heap[*executor]{less: cfg.Distribution.before, at: func(e *executor) *int { return &e.atAsking }}
+	p.pushing = heap[*jobQueue]{less: (*jobQueue).before, at: func(q *jobQueue) *int { return &q.atPush }}
+	p.pulling = heap[*jobQueue]{less: (*jobQueue).before, at: func(q *jobQueue) *int { return &q.atPull }}
+	return p
+}
+
+// unlock ends a change and tells what was assigned in it.
+func (p *Pool) unlock() {
+	told := p.assigned
+	p.assigned = nil
+	p.mu.Unlock()
+	for _, a := range told {
+		p.handler.Assigned(a.ref, a.executor)
+	}
 }
 
 // Info describes one executor.
@@ -84,6 +136,7 @@ type Info struct {
 	Slots     int
 	Running   int
 	Connected bool
+	Leaving   bool // it is drained, or stops
 	LastSeen  time.Time
 	Exchange  string // address where it serves its outputs
 }
@@ -94,7 +147,10 @@ func (p *Pool) Executors() []Info {
 	defer p.mu.Unlock()
 	out := make([]Info, 0, len(p.executors))
 	for id, e := range p.executors {
-		out = append(out, Info{ID: id, Host: e.info.Host, PID: int(e.info.Pid), Slots: int(e.info.Slots), Running: len(e.running), Connected: e.session != nil, LastSeen: e.lastSeen, Exchange: e.info.ExchangeAddress})
+		out = append(out, Info{
+			ID: id, Host: e.info.Host, PID: int(e.info.Pid), Slots: int(e.info.Slots), Running: len(e.running), Connected: e.session != nil,
+			Leaving: e.leaving || e.drained != nil, LastSeen: e.seen(), Exchange: e.info.ExchangeAddress,
+		})
 	}
 	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.ID, b.ID) })
 	return out
@@ -104,118 +160,108 @@ func (p *Pool) Executors() []Info {
 func (p *Pool) Connected() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
-	for _, e := range p.executors {
-		if e.usable() {
-			n++
-		}
-	}
-	return n
+	return p.usable
 }
 
-func (e *executor) usable() bool { return e.session != nil && !e.leaving }
-
-// Launch queues an attempt until a slot is free.
-func (p *Pool) Launch(task *planv1.Task) {
+// Slots is the number of tasks that they can run at one time.
+func (p *Pool) Slots() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, waiting := p.queue[task.JobId]; !waiting {
-		p.turns = append(p.turns, task.JobId)
+	return p.slots
+}
+
+func (e *executor) usable() bool { return e.session != nil && !e.leaving && e.drained == nil }
+
+func (e *executor) free() int { return int(e.info.Slots) - len(e.running) }
+
+func (e *executor) seen() time.Time {
+	if e.session != nil {
+		return e.session.lastSeen()
 	}
-	p.queue[task.JobId] = append(p.queue[task.JobId], task)
-	p.fill()
+	return e.lastSeen
 }
 
-// DropQueued forgets the queued attempts of a job and returns them.
-func (p *Pool) DropQueued(job string) []*planv1.Task {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := p.queue[job]
-	delete(p.queue, job)
-	p.turns = slices.DeleteFunc(p.turns, func(j string) bool { return j == job })
-	return out
-}
-
-// Queued is the number of attempts of a job that wait for a slot.
-func (p *Pool) Queued(job string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.queue[job])
-}
-
-// fill gives free slots to queued attempts, jobs taking turns. Called with mu held.
-func (p *Pool) fill() {
-	for len(p.turns) > 0 && !p.closed {
-		e := p.pick()
-		if e == nil {
-			return
+// touch puts an executor where it belongs after a change. Called with mu held.
+func (p *Pool) touch(e *executor) {
+	usable := e.usable() && p.executors[e.id] == e
+	if usable != e.counted {
+		e.counted = usable
+		by := 1
+		if !usable {
+			by = -1
 		}
-		job := p.turns[0]
-		p.turns = p.turns[1:]
-		task := p.queue[job][0]
-		if rest := p.queue[job][1:]; len(rest) > 0 {
-			p.queue[job] = rest
-			p.turns = append(p.turns, job)
-		} else {
-			delete(p.queue, job)
-		}
-		e.running[task.AttemptId] = &executorv1.AttemptRef{JobId: task.JobId, Stage: task.Stage, Task: task.Task, AttemptId: task.AttemptId, Epoch: task.Epoch}
-		e.session.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Launch{Launch: &executorv1.Launch{Task: task}}})
+		p.usable += by
+		p.slots += by * int(e.info.Slots)
 	}
+	room := usable && e.free() > 0
+	p.free.set(e, room)
+	p.asking.set(e, room && e.asked > 0)
 }
 
-// pick is the usable executor with the most free slots, or nil.
-func (p *Pool) pick() *executor {
-	var best *executor
-	free := 0
-	for _, e := range p.executors {
-		if n := int(e.info.Slots) - len(e.running); e.usable() && n > free {
-			best, free = e, n
-		}
+// hold gives an attempt one of an executor's slots.
+func (p *Pool) hold(e *executor, ref *executorv1.AttemptRef) {
+	p.release(ref.AttemptId)
+	e.running[ref.AttemptId] = ref
+	p.attempts[ref.AttemptId] = e
+	q := p.ofJob(ref.JobId)
+	q.running++
+	p.ranked(q)
+	p.touch(e)
+}
+
+// release takes an attempt's slot back. It returns what it was; nil: it had none.
+func (p *Pool) release(attempt string) *executorv1.AttemptRef {
+	e := p.attempts[attempt]
+	if e == nil {
+		return nil
 	}
-	return best
+	ref := e.running[attempt]
+	delete(e.running, attempt)
+	delete(p.attempts, attempt)
+	q := p.ofJob(ref.JobId)
+	q.running--
+	p.ranked(q)
+	p.touch(e)
+	return ref
 }
 
 // Ended frees the slot of an attempt.
 func (p *Pool) Ended(attempt string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, e := range p.executors {
-		if _, ok := e.running[attempt]; ok {
-			delete(e.running, attempt)
-			p.fill()
-			p.signal()
-			return
-		}
+	defer p.unlock()
+	if p.release(attempt) != nil {
+		p.fill()
 	}
 }
 
-// Cancel asks the executor that holds an attempt to end it. It returns false when no connected executor holds it.
+// Cancel takes an attempt out of the queue, or asks the executor that holds it to end it. It returns false when neither has it.
 func (p *Pool) Cancel(ref *executorv1.AttemptRef, reason string) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, e := range p.executors {
-		if _, ok := e.running[ref.AttemptId]; ok && e.session != nil {
-			e.session.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Cancel{Cancel: &executorv1.CancelTask{Attempt: ref, Reason: reason}}})
-			return true
-		}
+	defer p.unlock()
+	if it := p.waiting[ref.AttemptId]; it != nil {
+		p.drop(it)
+		p.ranked(it.job)
+		return true
 	}
-	return false
+	e := p.attempts[ref.AttemptId]
+	if e == nil || e.session == nil {
+		return false
+	}
+	e.session.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Cancel{Cancel: &executorv1.CancelTask{Attempt: ref, Reason: reason}}})
+	return true
 }
 
 // Holder is the executor that holds an attempt; "" if none does.
 func (p *Pool) Holder(attempt string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, e := range p.executors {
-		if _, ok := e.running[attempt]; ok {
-			return id
-		}
+	if e := p.attempts[attempt]; e != nil {
+		return e.id
 	}
 	return ""
 }
 
-// signal wakes those who wait for a change. Called with mu held.
+// signal wakes those who wait for an executor. Called with mu held.
 func (p *Pool) signal() {
 	close(p.changed)
 	p.changed = make(chan struct{})

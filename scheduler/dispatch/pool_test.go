@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -29,6 +30,8 @@ type recorder struct {
 	lost   chan []*executorv1.AttemptRef
 	ended  chan *executorv1.TaskStatus
 	joined chan joining
+	unseen chan []*executorv1.AttemptRef
+	placed map[string]string // attempts by executor, as Assigned told
 }
 
 func (r *recorder) Adopt(ref *executorv1.AttemptRef, _ string) bool {
@@ -36,6 +39,14 @@ func (r *recorder) Adopt(ref *executorv1.AttemptRef, _ string) bool {
 	defer r.mu.Unlock()
 	return r.known[ref.AttemptId]
 }
+
+func (r *recorder) Assigned(ref *executorv1.AttemptRef, executor string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.placed[ref.AttemptId] = executor
+}
+
+func (r *recorder) Unseen(_ string, a []*executorv1.AttemptRef) { r.unseen <- a }
 
 func (r *recorder) TaskEnded(st *executorv1.TaskStatus, _ string) error { r.ended <- st; return nil }
 
@@ -65,9 +76,16 @@ func (s *server) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, 
 
 func newPool(t *testing.T, cfg dispatch.Config) (*dispatch.Pool, *recorder, executorv1.ExecutorGatewayClient) {
 	t.Helper()
-	rec := &recorder{known: map[string]bool{}, lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8), joined: make(chan joining, 8)}
+	rec := &recorder{known: map[string]bool{}, placed: map[string]string{}, unseen: make(chan []*executorv1.AttemptRef, 8), lost: make(chan []*executorv1.AttemptRef, 8), ended: make(chan *executorv1.TaskStatus, 8), joined: make(chan joining, 8)}
 	cfg.Epoch = 5
-	p := dispatch.New(cfg, rec)
+	p, c := serve(t, cfg, rec)
+	return p, rec, c
+}
+
+func serve(t *testing.T, cfg dispatch.Config, h dispatch.Handler) (*dispatch.Pool, executorv1.ExecutorGatewayClient) {
+	t.Helper()
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	p := dispatch.New(cfg, h)
 	l := bufconn.Listen(1 << 20)
 	g := grpc.NewServer()
 	executorv1.RegisterExecutorGatewayServer(g, &server{pool: p})
@@ -76,7 +94,7 @@ func newPool(t *testing.T, cfg dispatch.Config) (*dispatch.Pool, *recorder, exec
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() { p.Close(); conn.Close(); g.Stop() })
-	return p, rec, executorv1.NewExecutorGatewayClient(conn)
+	return p, executorv1.NewExecutorGatewayClient(conn)
 }
 
 // session is one executor's side.
@@ -111,6 +129,8 @@ func (s *session) recv() *executorv1.SessionResponse {
 	return m
 }
 
+func launch(p *dispatch.Pool, t *planv1.Task) { p.Launch(dispatch.Work{Task: t}) }
+
 func task(job, attempt string) *planv1.Task {
 	return &planv1.Task{JobId: job, AttemptId: attempt, Epoch: 5}
 }
@@ -118,9 +138,9 @@ func task(job, attempt string) *planv1.Task {
 func TestPool_JobsTakeTurns(t *testing.T) {
 	p, _, c := newPool(t, dispatch.Config{})
 	for _, a := range []string{"big-1", "big-2", "big-3"} {
-		p.Launch(task("big", a))
+		launch(p, task("big", a))
 	}
-	p.Launch(task("small", "small-1"))
+	launch(p, task("small", "small-1"))
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
 	var order []string
 	for range 4 {
@@ -135,7 +155,7 @@ func TestPool_SlotsBoundWhatRuns(t *testing.T) {
 	p, _, c := newPool(t, dispatch.Config{})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 2})
 	for _, a := range []string{"1", "2", "3"} {
-		p.Launch(task("j", a))
+		launch(p, task("j", a))
 	}
 	s.recv()
 	s.recv()
@@ -148,8 +168,8 @@ func TestPool_SlotsBoundWhatRuns(t *testing.T) {
 func TestSession_StatusIsAcknowledgedAndFreesItsSlot(t *testing.T) { // T5
 	p, rec, c := newPool(t, dispatch.Config{})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
-	p.Launch(task("j", "1"))
-	p.Launch(task("j", "2"))
+	launch(p, task("j", "1"))
+	launch(p, task("j", "2"))
 	ref := &executorv1.AttemptRef{JobId: "j", AttemptId: s.recv().GetLaunch().GetTask().GetAttemptId()}
 	s.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: &executorv1.TaskStatus{Attempt: ref}}})
 	require.Equal(t, "1", (<-rec.ended).Attempt.AttemptId)
@@ -170,7 +190,7 @@ func TestSession_StatusIsAcknowledgedAndFreesItsSlot(t *testing.T) { // T5
 func TestSession_LostAfterGraceWithItsAttempts(t *testing.T) {
 	p, rec, c := newPool(t, dispatch.Config{ReconnectGrace: 10 * time.Millisecond})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 2})
-	p.Launch(task("j", "1"))
+	launch(p, task("j", "1"))
 	s.recv()
 	s.cancel()
 	select {
@@ -188,7 +208,7 @@ func TestSession_ComesBackWithWhatIsStillWanted(t *testing.T) { // S71
 	s, first := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 3})
 	require.EqualValues(t, 5, first.Epoch)
 	for _, a := range []string{"kept", "unseen"} {
-		p.Launch(task("j", a))
+		launch(p, task("j", a))
 		s.recv()
 	}
 	rec.mu.Lock()
@@ -198,7 +218,7 @@ func TestSession_ComesBackWithWhatIsStillWanted(t *testing.T) { // S71
 	_, again := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 3, KnownEpoch: 5, Attempts: []*executorv1.AttemptRef{{AttemptId: "kept"}, {AttemptId: "foreign"}}})
 	require.Len(t, again.Adopted, 1)
 	require.Equal(t, "kept", again.Adopted[0].AttemptId)
-	lost := <-rec.lost // it was sent into the broken stream, and the executor does not know it
+	lost := <-rec.unseen // it was sent into the broken stream, and the executor does not know it
 	require.Len(t, lost, 1)
 	require.Equal(t, "unseen", lost[0].AttemptId)
 	require.Equal(t, "x", p.Holder("kept"))
@@ -297,7 +317,7 @@ func TestSession_OneThatLeavesTakesItsOutputsAlong(t *testing.T) {
 func TestPool_SilenceEndsTheSession_J8(t *testing.T) {
 	p, rec, c := newPool(t, dispatch.Config{LostAfter: 50 * time.Millisecond, ReconnectGrace: time.Millisecond})
 	s, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
-	p.Launch(task("j", "1"))
+	launch(p, task("j", "1"))
 	s.recv()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -3,10 +3,9 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,80 +15,6 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	"github.com/signet-io/signet/internal/mutant"
 )
-
-// session is one connected stream. Messages are queued without bound, since the pool sends under its lock: what is queued is bounded
-// by slots and by running analyses.
-type session struct {
-	mu     sync.Mutex
-	queue  []*executorv1.SessionResponse
-	wake   chan struct{}
-	done   chan struct{}
-	once   sync.Once
-	waits  map[string]chan *executorv1.AnalyzeResult
-	broken bool
-}
-
-func newSession() *session {
-	return &session{wake: make(chan struct{}, 1), done: make(chan struct{}), waits: map[string]chan *executorv1.AnalyzeResult{}}
-}
-
-func (s *session) send(m *executorv1.SessionResponse) {
-	s.mu.Lock()
-	s.queue = append(s.queue, m)
-	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (s *session) take() []*executorv1.SessionResponse {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.queue
-	s.queue = nil
-	return out
-}
-
-func (s *session) close() { s.once.Do(func() { close(s.done) }) }
-
-// expect registers a waiter for an analysis; nil when the session is over.
-func (s *session) expect(id string) chan *executorv1.AnalyzeResult {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken {
-		return nil
-	}
-	ch := make(chan *executorv1.AnalyzeResult, 1)
-	s.waits[id] = ch
-	return ch
-}
-
-func (s *session) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.waits, id)
-}
-
-func (s *session) analyzed(r *executorv1.AnalyzeResult) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ch := s.waits[r.RequestId]; ch != nil {
-		delete(s.waits, r.RequestId)
-		ch <- r
-	}
-}
-
-// fail ends all waiters.
-func (s *session) fail() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.broken = true
-	for id, ch := range s.waits {
-		delete(s.waits, id)
-		close(ch)
-	}
-}
 
 // Session serves one executor's stream until it ends.
 func (p *Pool) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, executorv1.SessionResponse]) error {
@@ -104,7 +29,7 @@ func (p *Pool) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 	if reg.KnownEpoch > p.cfg.Epoch && !mutant.On("dispatch/older-scheduler-serves") {
 		return status.Errorf(codes.FailedPrecondition, "this scheduler (epoch %d) is older than the one this executor served last (epoch %d)", p.cfg.Epoch, reg.KnownEpoch)
 	}
-	s := newSession()
+	s := p.newSession(reg.ExecutorId)
 	if err := p.join(reg, s); err != nil {
 		return err
 	}
@@ -158,52 +83,71 @@ func (p *Pool) join(reg *executorv1.Register, s *session) error {
 		}
 	}
 	answer.Adopted = append(answer.Adopted, outputs...)
-	if !p.enter(reg, s, answer, attempts) {
+	unseen, ok := p.enter(reg, s, answer, attempts)
+	if !ok {
 		return status.Error(codes.Unavailable, "the scheduler is stopping")
+	}
+	if len(unseen) > 0 { // before Joined, which would have them retried without counting: an executor that breaks at each launch must not go on for ever
+		p.handler.Unseen(reg.ExecutorId, unseen)
 	}
 	p.handler.Joined(reg.ExecutorId, attempts, outputs)
 	return nil
 }
 
-// enter makes the session the executor's. It returns false when the pool is closed.
-func (p *Pool) enter(reg *executorv1.Register, s *session, answer *executorv1.Registered, attempts []*executorv1.AttemptRef) bool {
+// enter makes the session the executor's, and returns the attempts that were sent into the broken stream and never seen by the executor. ok is false
+// when the pool is closed.
+func (p *Pool) enter(reg *executorv1.Register, s *session, answer *executorv1.Registered, attempts []*executorv1.AttemptRef) (unseen []*executorv1.AttemptRef, ok bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	if p.closed {
-		return false
+		return nil, false
 	}
 	e := p.executors[reg.ExecutorId]
-	var lost []*executorv1.AttemptRef
 	if e == nil {
-		e = &executor{running: map[string]*executorv1.AttemptRef{}}
-		p.executors[reg.ExecutorId] = e
+		e = &executor{id: reg.ExecutorId, running: map[string]*executorv1.AttemptRef{}}
+		p.executors[e.id] = e
 	} else {
-		if e.lostAt != nil {
-			e.lostAt.Stop()
-			e.lostAt = nil
-		}
-		if e.session != nil {
-			e.session.close()
-		}
+		p.detach(e)
 	}
-	adopted := map[string]*executorv1.AttemptRef{}
+	e.info, e.leaving, e.asked = reg, false, 0
+	before := e.running
+	adopted := map[string]bool{}
 	for _, a := range attempts {
-		adopted[a.AttemptId] = a
+		adopted[a.AttemptId] = true
 	}
-	for id, a := range e.running { // launched into the broken stream and never seen by the executor
-		if adopted[id] == nil {
-			lost = append(lost, a)
+	for id, a := range before {
+		if !adopted[id] {
+			p.release(id)
+			unseen = append(unseen, a)
 		}
 	}
-	e.info, e.session, e.running, e.lastSeen, e.leaving = reg, s, adopted, time.Now(), false
-	s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Registered{Registered: answer}})
-	p.cfg.Logger.Info("executor joined", "executor", reg.ExecutorId, "host", reg.Host, "pid", reg.Pid, "slots", reg.Slots, "adopted", len(attempts), "outputs", len(answer.Adopted)-len(attempts))
-	if len(lost) > 0 {
-		go p.handler.ExecutorLost(reg.ExecutorId, lost)
+	for _, a := range attempts {
+		p.hold(e, a)
 	}
+	e.session = s
+	s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Registered{Registered: answer}})
+	if e.drained != nil { // it may not have heard of it
+		s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Drain{Drain: e.drained}})
+	}
+	p.cfg.Logger.Info("executor joined", "executor", reg.ExecutorId, "host", reg.Host, "pid", reg.Pid, "slots", reg.Slots, "adopted", len(attempts), "outputs", len(answer.Adopted)-len(attempts))
+	p.touch(e)
 	p.fill()
 	p.signal()
-	return true
+	return unseen, true
+}
+
+// detach ends an executor's session and the wait for the next.
+func (p *Pool) detach(e *executor) {
+	if e.lostAt != nil {
+		e.lostAt.Stop()
+		e.lostAt = nil
+	}
+	if e.session != nil {
+		e.lastSeen = e.session.lastSeen()
+		e.session.close()
+		e.session = nil
+	}
+	p.touch(e)
 }
 
 func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, executorv1.SessionResponse], id string, s *session) error {
@@ -212,29 +156,27 @@ func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 		if err != nil {
 			return err
 		}
-		p.mu.Lock()
-		if e := p.executors[id]; e != nil && e.session == s {
-			e.lastSeen = time.Now()
-		}
-		p.mu.Unlock()
+		s.heard()
 		switch m := m.Message.(type) {
 		case *executorv1.SessionRequest_Heartbeat:
 			for _, t := range m.Heartbeat.Progress {
 				p.handler.Progress(t)
 			}
 		case *executorv1.SessionRequest_Status:
-			go p.ended(m.Status, id, s) // a journal write must not hold up heartbeats
+			go p.ended(m.Status, id) // a journal write must not hold up heartbeats
 		case *executorv1.SessionRequest_Analyzed:
 			s.analyzed(m.Analyzed)
+		case *executorv1.SessionRequest_Poll:
+			p.polled(id, s, m.Poll.GetTasks())
 		case *executorv1.SessionRequest_Leave:
-			p.leave(id)
+			p.leave(id, s)
 		case *executorv1.SessionRequest_Register:
 			return status.Error(codes.InvalidArgument, "Register comes once, first")
 		}
 	}
 }
 
-func (p *Pool) ended(st *executorv1.TaskStatus, id string, s *session) {
+func (p *Pool) ended(st *executorv1.TaskStatus, id string) {
 	if st.Attempt == nil {
 		return
 	}
@@ -242,37 +184,59 @@ func (p *Pool) ended(st *executorv1.TaskStatus, id string, s *session) {
 		p.cfg.Logger.Warn("task status not taken; the executor will repeat it", "attempt", st.Attempt.AttemptId, "error", err)
 		return
 	}
-	p.Ended(st.Attempt.AttemptId)
-	if mutant.On("dispatch/status-unacknowledged") {
+	p.mu.Lock()
+	defer p.unlock()
+	// First, and to the session that there is now: what is launched into the slot finds it free.
+	if e := p.executors[id]; e != nil && e.session != nil && !mutant.On("dispatch/status-unacknowledged") {
+		e.session.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Ack{Ack: &executorv1.StatusAck{Attempt: st.Attempt}}})
+	}
+	if e := p.attempts[st.Attempt.AttemptId]; e != nil && e.id == id {
+		p.release(st.Attempt.AttemptId)
+		p.fill()
+	}
+}
+
+// polled notes that an executor asks for tasks. It cannot have more than its slots.
+func (p *Pool) polled(id string, s *session, tasks int32) {
+	p.mu.Lock()
+	defer p.unlock()
+	e := p.executors[id]
+	if e == nil || e.session != s || tasks <= 0 {
 		return
 	}
-	s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Ack{Ack: &executorv1.StatusAck{Attempt: st.Attempt}}})
+	e.asked = min(e.asked+int(min(tasks, e.info.Slots)), int(e.info.Slots))
+	p.touch(e)
+	p.fill()
 }
 
 // leave takes no more work to an executor; its running attempts may end.
-func (p *Pool) leave(id string) {
+func (p *Pool) leave(id string, s *session) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e := p.executors[id]; e != nil {
+	defer p.unlock()
+	if e := p.executors[id]; e != nil && e.session == s {
 		e.leaving = true
+		p.touch(e)
+		p.fill() // what waited for it goes elsewhere
+		p.signal()
 	}
 }
 
 // disconnected starts the grace time of an executor whose session broke.
 func (p *Pool) disconnected(id string, s *session) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	e := p.executors[id]
 	if e == nil || e.session != s || p.closed {
 		return
 	}
-	e.session = nil
+	p.detach(e)
 	grace := p.cfg.ReconnectGrace
 	if e.leaving && len(e.running) == 0 {
 		grace = 0
 	}
 	p.cfg.Logger.Info("executor disconnected", "executor", id, "running", len(e.running), "grace", grace)
 	e.lostAt = time.AfterFunc(grace, func() { p.lose(id, e) })
+	p.fill()
 	p.signal()
 }
 
@@ -282,7 +246,6 @@ func (p *Pool) lose(id string, e *executor) {
 		p.mu.Unlock()
 		return
 	}
-	delete(p.executors, id)
 	if mutant.On("dispatch/loss-untold") {
 		e.running = nil
 	}
@@ -290,9 +253,15 @@ func (p *Pool) lose(id string, e *executor) {
 	for _, a := range e.running {
 		lost = append(lost, a)
 	}
+	for _, a := range lost {
+		p.release(a.AttemptId)
+	}
+	delete(p.executors, id)
+	p.touch(e)
+	p.fill()
 	p.signal()
 	leaving := e.leaving
-	p.mu.Unlock()
+	p.unlock()
 	if leaving && len(lost) == 0 {
 		p.cfg.Logger.Info("executor left", "executor", id)
 	} else {
@@ -301,28 +270,22 @@ func (p *Pool) lose(id string, e *executor) {
 	p.handler.ExecutorLost(id, lost)
 }
 
-// Exited tells that a process is known to be gone, so that no grace time is needed.
+// Exited tells that a process of this machine is known to be gone, so that no grace time is needed.
 func (p *Pool) Exited(pid int) {
+	host, _ := os.Hostname() // executors say what they have from the same call
 	p.mu.Lock()
-	var id string
 	var gone *executor
-	for i, e := range p.executors {
-		if int(e.info.Pid) == pid {
-			id, gone = i, e
+	for _, e := range p.executors {
+		if int(e.info.Pid) == pid && e.info.Host == host {
+			gone = e
 		}
 	}
 	if gone != nil {
-		if gone.session != nil {
-			gone.session.close()
-			gone.session = nil
-		}
-		if gone.lostAt != nil {
-			gone.lostAt.Stop()
-		}
+		p.detach(gone)
 	}
 	p.mu.Unlock()
 	if gone != nil {
-		p.lose(id, gone)
+		p.lose(gone.id, gone)
 	}
 }
 
@@ -337,73 +300,12 @@ func (p *Pool) Watch(ctx context.Context) {
 		case now := <-tick.C:
 			p.mu.Lock()
 			for id, e := range p.executors {
-				if e.session != nil && now.Sub(e.lastSeen) > p.cfg.LostAfter && !mutant.On("dispatch/silence-unnoticed") {
-					p.cfg.Logger.Warn("executor silent", "executor", id, "since", e.lastSeen)
+				if e.session != nil && now.Sub(e.seen()) > p.cfg.LostAfter && !mutant.On("dispatch/silence-unnoticed") {
+					p.cfg.Logger.Warn("executor silent", "executor", id, "since", e.seen())
 					e.session.close()
 				}
 			}
 			p.mu.Unlock()
-		}
-	}
-}
-
-// Analyze has one executor analyse a query. It waits for an executor up to the grace time.
-func (p *Pool) Analyze(ctx context.Context, req *executorv1.Analyze) (*executorv1.AnalyzeResult, error) {
-	for tries := 0; ; tries++ {
-		s, err := p.anySession(ctx)
-		if err != nil {
-			return nil, err
-		}
-		ch := s.expect(req.RequestId)
-		if ch == nil {
-			continue
-		}
-		s.send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Analyze{Analyze: req}})
-		select {
-		case r, ok := <-ch:
-			if ok {
-				return r, nil
-			}
-			if tries >= 2 { // the query may be what ends them
-				return nil, fmt.Errorf("%w: %d executors were lost while they analysed this statement", ErrNoExecutor, tries+1)
-			}
-		case <-ctx.Done():
-			s.forget(req.RequestId)
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// anySession is the session of the least busy executor.
-func (p *Pool) anySession(ctx context.Context) (*session, error) {
-	grace := time.NewTimer(p.cfg.EmptyGrace)
-	defer grace.Stop()
-	for {
-		p.mu.Lock()
-		var best *executor
-		for _, e := range p.executors {
-			if e.usable() && (best == nil || len(e.running) < len(best.running)) {
-				best = e
-			}
-		}
-		changed := p.changed
-		var s *session
-		if best != nil {
-			s = best.session
-		}
-		p.mu.Unlock()
-		if s != nil {
-			return s, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-grace.C:
-			if mutant.On("dispatch/no-advice") {
-				return nil, ErrNoExecutor
-			}
-			return nil, fmt.Errorf("%w: waited %s; start one with: signet executor --scheduler ADDRESS", ErrNoExecutor, p.cfg.EmptyGrace)
 		}
 	}
 }

@@ -80,6 +80,9 @@ type Progress struct {
 	Rows, Bytes int64
 }
 
+// Capacity: from now on as many attempts may be in flight, in the place of Config.MaxInFlight. 0: any number.
+type Capacity struct{ InFlight int }
+
 // Straggling: the attempt runs and is slow. A second one is launched beside it, if Config.MaxSpeculative has room.
 type Straggling struct{ Attempt string }
 
@@ -128,6 +131,7 @@ func (Planned) event()           {}
 func (PlanFailed) event()        {}
 func (StagesAdded) event()       {}
 func (Straggling) event()        {}
+func (Capacity) event()          {}
 func (Launched) event()          {}
 func (LaunchFailed) event()      {}
 func (AttemptBegun) event()      {}

@@ -4,7 +4,7 @@ package graph
 type Config struct {
 	MaxFailures    int           // counted failures of one task that fail the job; default 4
 	MaxLosses      int           // losses of one task that fail the job, and losses of its input or output that are one too few to; default 3
-	MaxInFlight    int           // attempts launched and not ended; default: no limit
+	MaxInFlight    int           // attempts launched and not ended; default: no limit. Further ones are launched when a quarter of it is free
 	MaxSpeculative int           // tasks with a second attempt beside the first at one time; default 0: never
 	NewAttempt     func() string // makes attempt ids, each only once
 }
@@ -87,6 +87,8 @@ func (g *Graph) Apply(ev Event) []Action {
 		g.finished = true
 	case ResultReleased:
 		g.release()
+	case Capacity:
+		g.cfg.MaxInFlight = e.InFlight
 	case RootSucceeded, RootFailed, RootResolving, RootCancelled, RootCancelRefused:
 		g.rootEvent(ev)
 	default:
@@ -120,7 +122,7 @@ func (g *Graph) advance() {
 		g.complete()
 		return
 	}
-	if g.external {
+	if g.external || !g.roomy() {
 		return
 	}
 	for _, s := range g.stages {
@@ -170,6 +172,12 @@ func (g *Graph) ready(s *stage) bool {
 		}
 	}
 	return true
+}
+
+// roomy tells whether there is room for several attempts. They are launched some at a time, so that the caller journals them together.
+func (g *Graph) roomy() bool {
+	n := g.cfg.MaxInFlight
+	return n <= 0 || g.live <= n-max(n/4, 1)
 }
 
 // launchAll launches what waits in a stage. It returns false when there is no room for more.

@@ -154,6 +154,7 @@ type SessionRequest struct {
 	//	*SessionRequest_Status
 	//	*SessionRequest_Analyzed
 	//	*SessionRequest_Leave
+	//	*SessionRequest_Poll
 	Message       isSessionRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -241,6 +242,15 @@ func (x *SessionRequest) GetLeave() *Leave {
 	return nil
 }
 
+func (x *SessionRequest) GetPoll() *Poll {
+	if x != nil {
+		if x, ok := x.Message.(*SessionRequest_Poll); ok {
+			return x.Poll
+		}
+	}
+	return nil
+}
+
 type isSessionRequest_Message interface {
 	isSessionRequest_Message()
 }
@@ -265,6 +275,10 @@ type SessionRequest_Leave struct {
 	Leave *Leave `protobuf:"bytes,5,opt,name=leave,proto3,oneof"`
 }
 
+type SessionRequest_Poll struct {
+	Poll *Poll `protobuf:"bytes,6,opt,name=poll,proto3,oneof"`
+}
+
 func (*SessionRequest_Register) isSessionRequest_Message() {}
 
 func (*SessionRequest_Heartbeat) isSessionRequest_Message() {}
@@ -274,6 +288,8 @@ func (*SessionRequest_Status) isSessionRequest_Message() {}
 func (*SessionRequest_Analyzed) isSessionRequest_Message() {}
 
 func (*SessionRequest_Leave) isSessionRequest_Message() {}
+
+func (*SessionRequest_Poll) isSessionRequest_Message() {}
 
 type SessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -825,16 +841,62 @@ func (x *TaskProgress) GetBytes() int64 {
 	return 0
 }
 
+// Poll asks for tasks of jobs whose policy is pull. Such tasks are sent only to executors that have asked, and each answers one.
+type Poll struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tasks         int32                  `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"` // that many more than were asked for in this session before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Poll) Reset() {
+	*x = Poll{}
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Poll) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Poll) ProtoMessage() {}
+
+func (x *Poll) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Poll.ProtoReflect.Descriptor instead.
+func (*Poll) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Poll) GetTasks() int32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 type Launch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          *v1.Task               `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Polled        bool                   `protobuf:"varint,2,opt,name=polled,proto3" json:"polled,omitempty"` // it answers one that the executor has asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +908,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +921,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Launch) GetTask() *v1.Task {
@@ -867,6 +929,13 @@ func (x *Launch) GetTask() *v1.Task {
 		return x.Task
 	}
 	return nil
+}
+
+func (x *Launch) GetPolled() bool {
+	if x != nil {
+		return x.Polled
+	}
+	return false
 }
 
 type CancelTask struct {
@@ -879,7 +948,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +960,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +973,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CancelTask) GetAttempt() *AttemptRef {
@@ -935,7 +1004,7 @@ type TaskStatus struct {
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1016,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1029,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskStatus) GetAttempt() *AttemptRef {
@@ -1007,7 +1076,7 @@ type StatusAck struct {
 
 func (x *StatusAck) Reset() {
 	*x = StatusAck{}
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1088,7 @@ func (x *StatusAck) String() string {
 func (*StatusAck) ProtoMessage() {}
 
 func (x *StatusAck) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1101,7 @@ func (x *StatusAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusAck.ProtoReflect.Descriptor instead.
 func (*StatusAck) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StatusAck) GetAttempt() *AttemptRef {
@@ -1053,7 +1122,7 @@ type SweepPrefix struct {
 
 func (x *SweepPrefix) Reset() {
 	*x = SweepPrefix{}
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1134,7 @@ func (x *SweepPrefix) String() string {
 func (*SweepPrefix) ProtoMessage() {}
 
 func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1147,7 @@ func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SweepPrefix.ProtoReflect.Descriptor instead.
 func (*SweepPrefix) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SweepPrefix) GetAttempt() *AttemptRef {
@@ -1106,7 +1175,7 @@ type FreeOutputs struct {
 
 func (x *FreeOutputs) Reset() {
 	*x = FreeOutputs{}
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1187,7 @@ func (x *FreeOutputs) String() string {
 func (*FreeOutputs) ProtoMessage() {}
 
 func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1200,7 @@ func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeOutputs.ProtoReflect.Descriptor instead.
 func (*FreeOutputs) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FreeOutputs) GetJobId() string {
@@ -1152,13 +1221,14 @@ func (x *FreeOutputs) GetAttemptIds() []string {
 type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	LimitMillis   int64                  `protobuf:"varint,2,opt,name=limit_millis,json=limitMillis,proto3" json:"limit_millis,omitempty"` // after which it leaves with what it has; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1240,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1253,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Drain) GetReason() string {
@@ -1191,6 +1261,13 @@ func (x *Drain) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Drain) GetLimitMillis() int64 {
+	if x != nil {
+		return x.LimitMillis
+	}
+	return 0
 }
 
 type Leave struct {
@@ -1202,7 +1279,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1291,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1304,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Leave) GetReason() string {
@@ -1251,7 +1328,7 @@ type Analyze struct {
 
 func (x *Analyze) Reset() {
 	*x = Analyze{}
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1340,7 @@ func (x *Analyze) String() string {
 func (*Analyze) ProtoMessage() {}
 
 func (x *Analyze) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1353,7 @@ func (x *Analyze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analyze.ProtoReflect.Descriptor instead.
 func (*Analyze) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Analyze) GetRequestId() string {
@@ -1333,7 +1410,7 @@ type AnalyzeResult struct {
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1422,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1435,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1442,7 +1519,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1531,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1544,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -1505,7 +1582,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1594,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1607,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -1610,7 +1687,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1699,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1712,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -1677,7 +1754,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1766,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1779,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StageInput) GetView() string {
@@ -1741,7 +1818,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1830,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1843,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -1829,7 +1906,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1918,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1931,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SourceStats) GetView() string {
@@ -1890,7 +1967,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1979,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1992,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FileStats) GetPath() string {
@@ -1955,7 +2032,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2044,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2057,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2000,7 +2077,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2089,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2102,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2054,7 +2131,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2143,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2079,7 +2156,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2120,7 +2197,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2209,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2222,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2175,13 +2252,14 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06ticket\x18\x04 \x01(\tR\x06ticket\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\"#\n" +
 	"\rFetchResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"\xc4\x02\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xf4\x02\n" +
 	"\x0eSessionRequest\x12:\n" +
 	"\bregister\x18\x01 \x01(\v2\x1c.signet.executor.v1.RegisterH\x00R\bregister\x12=\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x1d.signet.executor.v1.HeartbeatH\x00R\theartbeat\x128\n" +
 	"\x06status\x18\x03 \x01(\v2\x1e.signet.executor.v1.TaskStatusH\x00R\x06status\x12?\n" +
 	"\banalyzed\x18\x04 \x01(\v2!.signet.executor.v1.AnalyzeResultH\x00R\banalyzed\x121\n" +
-	"\x05leave\x18\x05 \x01(\v2\x19.signet.executor.v1.LeaveH\x00R\x05leaveB\t\n" +
+	"\x05leave\x18\x05 \x01(\v2\x19.signet.executor.v1.LeaveH\x00R\x05leave\x12.\n" +
+	"\x04poll\x18\x06 \x01(\v2\x18.signet.executor.v1.PollH\x00R\x04pollB\t\n" +
 	"\amessage\"\xdd\x03\n" +
 	"\x0fSessionResponse\x12@\n" +
 	"\n" +
@@ -2230,9 +2308,12 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"attempt_id\x18\x01 \x01(\tR\tattemptId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"2\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\x1c\n" +
+	"\x04Poll\x12\x14\n" +
+	"\x05tasks\x18\x01 \x01(\x05R\x05tasks\"J\n" +
 	"\x06Launch\x12(\n" +
-	"\x04task\x18\x01 \x01(\v2\x14.signet.plan.v1.TaskR\x04task\"^\n" +
+	"\x04task\x18\x01 \x01(\v2\x14.signet.plan.v1.TaskR\x04task\x12\x16\n" +
+	"\x06polled\x18\x02 \x01(\bR\x06polled\"^\n" +
 	"\n" +
 	"CancelTask\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12\x16\n" +
@@ -2252,9 +2333,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\vFreeOutputs\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x1f\n" +
 	"\vattempt_ids\x18\x02 \x03(\tR\n" +
-	"attemptIds\"\x1f\n" +
+	"attemptIds\"B\n" +
 	"\x05Drain\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1f\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
+	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa8\x01\n" +
 	"\aAnalyze\x12\x1d\n" +
@@ -2365,7 +2447,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -2376,91 +2458,93 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*Registered)(nil),             // 6: signet.executor.v1.Registered
 	(*Heartbeat)(nil),              // 7: signet.executor.v1.Heartbeat
 	(*TaskProgress)(nil),           // 8: signet.executor.v1.TaskProgress
-	(*Launch)(nil),                 // 9: signet.executor.v1.Launch
-	(*CancelTask)(nil),             // 10: signet.executor.v1.CancelTask
-	(*TaskStatus)(nil),             // 11: signet.executor.v1.TaskStatus
-	(*StatusAck)(nil),              // 12: signet.executor.v1.StatusAck
-	(*SweepPrefix)(nil),            // 13: signet.executor.v1.SweepPrefix
-	(*FreeOutputs)(nil),            // 14: signet.executor.v1.FreeOutputs
-	(*Drain)(nil),                  // 15: signet.executor.v1.Drain
-	(*Leave)(nil),                  // 16: signet.executor.v1.Leave
-	(*Analyze)(nil),                // 17: signet.executor.v1.Analyze
-	(*AnalyzeResult)(nil),          // 18: signet.executor.v1.AnalyzeResult
-	(*StagedQuery)(nil),            // 19: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 20: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 21: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 22: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 23: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 24: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 25: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 26: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 27: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 28: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 29: signet.executor.v1.PushOutputResponse
-	nil,                            // 30: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 31: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 32: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 33: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 34: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 35: signet.plan.v1.Column
-	(v1.ExchangeKind)(0),           // 36: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 37: signet.plan.v1.ManifestChunk
+	(*Poll)(nil),                   // 9: signet.executor.v1.Poll
+	(*Launch)(nil),                 // 10: signet.executor.v1.Launch
+	(*CancelTask)(nil),             // 11: signet.executor.v1.CancelTask
+	(*TaskStatus)(nil),             // 12: signet.executor.v1.TaskStatus
+	(*StatusAck)(nil),              // 13: signet.executor.v1.StatusAck
+	(*SweepPrefix)(nil),            // 14: signet.executor.v1.SweepPrefix
+	(*FreeOutputs)(nil),            // 15: signet.executor.v1.FreeOutputs
+	(*Drain)(nil),                  // 16: signet.executor.v1.Drain
+	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
+	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
+	(*AnalyzeResult)(nil),          // 19: signet.executor.v1.AnalyzeResult
+	(*StagedQuery)(nil),            // 20: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 21: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 22: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 23: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 24: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 25: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 26: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 27: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 28: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 29: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 30: signet.executor.v1.PushOutputResponse
+	nil,                            // 31: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 32: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 33: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 34: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 35: signet.plan.v1.Source
+	(*v1.Column)(nil),              // 36: signet.plan.v1.Column
+	(v1.ExchangeKind)(0),           // 37: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 38: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
 	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
 	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
-	11, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	18, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
-	16, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
-	6,  // 5: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
-	9,  // 6: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
-	10, // 7: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
-	17, // 8: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
-	12, // 9: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
-	13, // 10: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
-	14, // 11: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
-	15, // 12: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
-	5,  // 13: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
-	5,  // 14: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
-	5,  // 15: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
-	8,  // 16: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	31, // 17: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
-	5,  // 18: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
-	5,  // 19: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	32, // 20: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	33, // 21: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
-	5,  // 22: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
-	5,  // 23: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	34, // 24: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	32, // 25: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	23, // 26: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	35, // 27: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	24, // 28: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	19, // 29: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	20, // 30: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	22, // 31: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	35, // 32: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	36, // 33: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	21, // 34: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	22, // 35: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	30, // 36: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	25, // 37: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	35, // 38: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	37, // 39: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 40: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	2,  // 41: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	26, // 42: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	28, // 43: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 44: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 45: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	27, // 46: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	29, // 47: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 48: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	45, // [45:49] is the sub-list for method output_type
-	41, // [41:45] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	12, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
+	19, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	17, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
+	9,  // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
+	6,  // 6: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
+	10, // 7: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
+	11, // 8: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
+	18, // 9: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
+	13, // 10: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
+	14, // 11: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
+	15, // 12: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
+	16, // 13: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
+	5,  // 14: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
+	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
+	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
+	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
+	32, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
+	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
+	33, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	34, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
+	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
+	35, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	33, // 26: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	24, // 27: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	36, // 28: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	25, // 29: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	20, // 30: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	21, // 31: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	23, // 32: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	36, // 33: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	37, // 34: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	22, // 35: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	23, // 36: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	31, // 37: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	26, // 38: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	36, // 39: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	38, // 40: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 41: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	2,  // 42: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	27, // 43: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	29, // 44: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 45: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 46: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	28, // 47: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	30, // 48: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 49: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	46, // [46:50] is the sub-list for method output_type
+	42, // [42:46] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -2474,6 +2558,7 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionRequest_Status)(nil),
 		(*SessionRequest_Analyzed)(nil),
 		(*SessionRequest_Leave)(nil),
+		(*SessionRequest_Poll)(nil),
 	}
 	file_executor_v1_executor_proto_msgTypes[3].OneofWrappers = []any{
 		(*SessionResponse_Registered)(nil),
@@ -2491,7 +2576,7 @@ func file_executor_v1_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -1246,6 +1246,7 @@ type Executor struct {
 	Running        int32                  `protobuf:"varint,4,opt,name=running,proto3" json:"running,omitempty"`
 	LastSeenMillis int64                  `protobuf:"varint,5,opt,name=last_seen_millis,json=lastSeenMillis,proto3" json:"last_seen_millis,omitempty"`
 	Pid            int32                  `protobuf:"varint,6,opt,name=pid,proto3" json:"pid,omitempty"`
+	Leaving        bool                   `protobuf:"varint,7,opt,name=leaving,proto3" json:"leaving,omitempty"` // it is drained, or stops: no more tasks go to it
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1322,6 +1323,117 @@ func (x *Executor) GetPid() int32 {
 	return 0
 }
 
+func (x *Executor) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+type DrainExecutorRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExecutorId    string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"` // or the beginning of one, if it is the only one
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	LimitMillis   int64                  `protobuf:"varint,3,opt,name=limit_millis,json=limitMillis,proto3" json:"limit_millis,omitempty"` // after which it leaves with what others may still need; 0: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainExecutorRequest) Reset() {
+	*x = DrainExecutorRequest{}
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainExecutorRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainExecutorRequest) ProtoMessage() {}
+
+func (x *DrainExecutorRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainExecutorRequest.ProtoReflect.Descriptor instead.
+func (*DrainExecutorRequest) Descriptor() ([]byte, []int) {
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DrainExecutorRequest) GetExecutorId() string {
+	if x != nil {
+		return x.ExecutorId
+	}
+	return ""
+}
+
+func (x *DrainExecutorRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DrainExecutorRequest) GetLimitMillis() int64 {
+	if x != nil {
+		return x.LimitMillis
+	}
+	return 0
+}
+
+type DrainExecutorResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExecutorId    string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainExecutorResponse) Reset() {
+	*x = DrainExecutorResponse{}
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainExecutorResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainExecutorResponse) ProtoMessage() {}
+
+func (x *DrainExecutorResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainExecutorResponse.ProtoReflect.Descriptor instead.
+func (*DrainExecutorResponse) Descriptor() ([]byte, []int) {
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *DrainExecutorResponse) GetExecutorId() string {
+	if x != nil {
+		return x.ExecutorId
+	}
+	return ""
+}
+
 type BeginWriteRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Table          string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"` // catalog.schema.table
@@ -1334,7 +1446,7 @@ type BeginWriteRequest struct {
 
 func (x *BeginWriteRequest) Reset() {
 	*x = BeginWriteRequest{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[19]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1458,7 @@ func (x *BeginWriteRequest) String() string {
 func (*BeginWriteRequest) ProtoMessage() {}
 
 func (x *BeginWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[19]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1471,7 @@ func (x *BeginWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginWriteRequest.ProtoReflect.Descriptor instead.
 func (*BeginWriteRequest) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{19}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BeginWriteRequest) GetTable() string {
@@ -1401,7 +1513,7 @@ type BeginWriteResponse struct {
 
 func (x *BeginWriteResponse) Reset() {
 	*x = BeginWriteResponse{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[20]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1525,7 @@ func (x *BeginWriteResponse) String() string {
 func (*BeginWriteResponse) ProtoMessage() {}
 
 func (x *BeginWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[20]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1538,7 @@ func (x *BeginWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginWriteResponse.ProtoReflect.Descriptor instead.
 func (*BeginWriteResponse) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{20}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BeginWriteResponse) GetJobId() string {
@@ -1460,7 +1572,7 @@ type BeginAttemptRequest struct {
 
 func (x *BeginAttemptRequest) Reset() {
 	*x = BeginAttemptRequest{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[21]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1584,7 @@ func (x *BeginAttemptRequest) String() string {
 func (*BeginAttemptRequest) ProtoMessage() {}
 
 func (x *BeginAttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[21]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1597,7 @@ func (x *BeginAttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginAttemptRequest.ProtoReflect.Descriptor instead.
 func (*BeginAttemptRequest) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{21}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BeginAttemptRequest) GetJobId() string {
@@ -1514,7 +1626,7 @@ type BeginAttemptResponse struct {
 
 func (x *BeginAttemptResponse) Reset() {
 	*x = BeginAttemptResponse{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[22]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1638,7 @@ func (x *BeginAttemptResponse) String() string {
 func (*BeginAttemptResponse) ProtoMessage() {}
 
 func (x *BeginAttemptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[22]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1651,7 @@ func (x *BeginAttemptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginAttemptResponse.ProtoReflect.Descriptor instead.
 func (*BeginAttemptResponse) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{22}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BeginAttemptResponse) GetAttemptId() string {
@@ -1579,7 +1691,7 @@ type AcceptManifestRequest struct {
 
 func (x *AcceptManifestRequest) Reset() {
 	*x = AcceptManifestRequest{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[23]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1703,7 @@ func (x *AcceptManifestRequest) String() string {
 func (*AcceptManifestRequest) ProtoMessage() {}
 
 func (x *AcceptManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[23]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1716,7 @@ func (x *AcceptManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptManifestRequest.ProtoReflect.Descriptor instead.
 func (*AcceptManifestRequest) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{23}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AcceptManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -1624,7 +1736,7 @@ type AcceptManifestResponse struct {
 
 func (x *AcceptManifestResponse) Reset() {
 	*x = AcceptManifestResponse{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[24]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1748,7 @@ func (x *AcceptManifestResponse) String() string {
 func (*AcceptManifestResponse) ProtoMessage() {}
 
 func (x *AcceptManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[24]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1761,7 @@ func (x *AcceptManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptManifestResponse.ProtoReflect.Descriptor instead.
 func (*AcceptManifestResponse) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AcceptManifestResponse) GetAccepted() bool {
@@ -1675,7 +1787,7 @@ type FinishWriteRequest struct {
 
 func (x *FinishWriteRequest) Reset() {
 	*x = FinishWriteRequest{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[25]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1799,7 @@ func (x *FinishWriteRequest) String() string {
 func (*FinishWriteRequest) ProtoMessage() {}
 
 func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[25]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1812,7 @@ func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishWriteRequest.ProtoReflect.Descriptor instead.
 func (*FinishWriteRequest) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FinishWriteRequest) GetJobId() string {
@@ -1719,7 +1831,7 @@ type FinishWriteResponse struct {
 
 func (x *FinishWriteResponse) Reset() {
 	*x = FinishWriteResponse{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[26]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1843,7 @@ func (x *FinishWriteResponse) String() string {
 func (*FinishWriteResponse) ProtoMessage() {}
 
 func (x *FinishWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[26]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1856,7 @@ func (x *FinishWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishWriteResponse.ProtoReflect.Descriptor instead.
 func (*FinishWriteResponse) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FinishWriteResponse) GetJob() *Job {
@@ -1763,7 +1875,7 @@ type AbortWriteRequest struct {
 
 func (x *AbortWriteRequest) Reset() {
 	*x = AbortWriteRequest{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[27]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1887,7 @@ func (x *AbortWriteRequest) String() string {
 func (*AbortWriteRequest) ProtoMessage() {}
 
 func (x *AbortWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[27]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1900,7 @@ func (x *AbortWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortWriteRequest.ProtoReflect.Descriptor instead.
 func (*AbortWriteRequest) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AbortWriteRequest) GetJobId() string {
@@ -1806,7 +1918,7 @@ type AbortWriteResponse struct {
 
 func (x *AbortWriteResponse) Reset() {
 	*x = AbortWriteResponse{}
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[28]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1930,7 @@ func (x *AbortWriteResponse) String() string {
 func (*AbortWriteResponse) ProtoMessage() {}
 
 func (x *AbortWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_scheduler_v1_scheduler_proto_msgTypes[28]
+	mi := &file_scheduler_v1_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1943,7 @@ func (x *AbortWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortWriteResponse.ProtoReflect.Descriptor instead.
 func (*AbortWriteResponse) Descriptor() ([]byte, []int) {
-	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_scheduler_v1_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 var File_scheduler_v1_scheduler_proto protoreflect.FileDescriptor
@@ -1928,14 +2040,23 @@ const file_scheduler_v1_scheduler_proto_rawDesc = "" +
 	"\texecutors\x18\x04 \x03(\v2\x1d.signet.scheduler.v1.ExecutorR\texecutors\x12\x1a\n" +
 	"\bcatalogs\x18\x05 \x03(\tR\bcatalogs\x12\x1c\n" +
 	"\tisolation\x18\x06 \x01(\tR\tisolation\x12\x10\n" +
-	"\x03pid\x18\a \x01(\x05R\x03pid\"\x9a\x01\n" +
+	"\x03pid\x18\a \x01(\x05R\x03pid\"\xb4\x01\n" +
 	"\bExecutor\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
 	"\x05slots\x18\x03 \x01(\x05R\x05slots\x12\x18\n" +
 	"\arunning\x18\x04 \x01(\x05R\arunning\x12(\n" +
 	"\x10last_seen_millis\x18\x05 \x01(\x03R\x0elastSeenMillis\x12\x10\n" +
-	"\x03pid\x18\x06 \x01(\x05R\x03pid\"\xf7\x01\n" +
+	"\x03pid\x18\x06 \x01(\x05R\x03pid\x12\x18\n" +
+	"\aleaving\x18\a \x01(\bR\aleaving\"r\n" +
+	"\x14DrainExecutorRequest\x12\x1f\n" +
+	"\vexecutor_id\x18\x01 \x01(\tR\n" +
+	"executorId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12!\n" +
+	"\flimit_millis\x18\x03 \x01(\x03R\vlimitMillis\"8\n" +
+	"\x15DrainExecutorResponse\x12\x1f\n" +
+	"\vexecutor_id\x18\x01 \x01(\tR\n" +
+	"executorId\"\xf7\x01\n" +
 	"\x11BeginWriteRequest\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12'\n" +
 	"\x0fidempotency_key\x18\x02 \x01(\tR\x0eidempotencyKey\x12\x14\n" +
@@ -1976,7 +2097,7 @@ const file_scheduler_v1_scheduler_proto_rawDesc = "" +
 	"\x11JOB_STATE_RUNNING\x10\x03\x12\x18\n" +
 	"\x14JOB_STATE_SUCCESSFUL\x10\x04\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x05\x12\x17\n" +
-	"\x13JOB_STATE_CANCELLED\x10\x062\xe4\b\n" +
+	"\x13JOB_STATE_CANCELLED\x10\x062\xcc\t\n" +
 	"\tScheduler\x12Q\n" +
 	"\x06Submit\x12\".signet.scheduler.v1.SubmitRequest\x1a#.signet.scheduler.v1.SubmitResponse\x12P\n" +
 	"\x05Watch\x12!.signet.scheduler.v1.WatchRequest\x1a\".signet.scheduler.v1.WatchResponse0\x01\x12Q\n" +
@@ -1984,7 +2105,8 @@ const file_scheduler_v1_scheduler_proto_rawDesc = "" +
 	"\bListJobs\x12$.signet.scheduler.v1.ListJobsRequest\x1a%.signet.scheduler.v1.ListJobsResponse\x12Z\n" +
 	"\tCancelJob\x12%.signet.scheduler.v1.CancelJobRequest\x1a&.signet.scheduler.v1.CancelJobResponse\x12b\n" +
 	"\vFetchResult\x12'.signet.scheduler.v1.FetchResultRequest\x1a(.signet.scheduler.v1.FetchResultResponse0\x01\x12T\n" +
-	"\aGetInfo\x12#.signet.scheduler.v1.GetInfoRequest\x1a$.signet.scheduler.v1.GetInfoResponse\x12]\n" +
+	"\aGetInfo\x12#.signet.scheduler.v1.GetInfoRequest\x1a$.signet.scheduler.v1.GetInfoResponse\x12f\n" +
+	"\rDrainExecutor\x12).signet.scheduler.v1.DrainExecutorRequest\x1a*.signet.scheduler.v1.DrainExecutorResponse\x12]\n" +
 	"\n" +
 	"BeginWrite\x12&.signet.scheduler.v1.BeginWriteRequest\x1a'.signet.scheduler.v1.BeginWriteResponse\x12c\n" +
 	"\fBeginAttempt\x12(.signet.scheduler.v1.BeginAttemptRequest\x1a).signet.scheduler.v1.BeginAttemptResponse\x12k\n" +
@@ -2006,7 +2128,7 @@ func file_scheduler_v1_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_scheduler_v1_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_scheduler_v1_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_scheduler_v1_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_scheduler_v1_scheduler_proto_goTypes = []any{
 	(JobState)(0),                  // 0: signet.scheduler.v1.JobState
 	(*SubmitRequest)(nil),          // 1: signet.scheduler.v1.SubmitRequest
@@ -2028,40 +2150,42 @@ var file_scheduler_v1_scheduler_proto_goTypes = []any{
 	(*GetInfoRequest)(nil),         // 17: signet.scheduler.v1.GetInfoRequest
 	(*GetInfoResponse)(nil),        // 18: signet.scheduler.v1.GetInfoResponse
 	(*Executor)(nil),               // 19: signet.scheduler.v1.Executor
-	(*BeginWriteRequest)(nil),      // 20: signet.scheduler.v1.BeginWriteRequest
-	(*BeginWriteResponse)(nil),     // 21: signet.scheduler.v1.BeginWriteResponse
-	(*BeginAttemptRequest)(nil),    // 22: signet.scheduler.v1.BeginAttemptRequest
-	(*BeginAttemptResponse)(nil),   // 23: signet.scheduler.v1.BeginAttemptResponse
-	(*AcceptManifestRequest)(nil),  // 24: signet.scheduler.v1.AcceptManifestRequest
-	(*AcceptManifestResponse)(nil), // 25: signet.scheduler.v1.AcceptManifestResponse
-	(*FinishWriteRequest)(nil),     // 26: signet.scheduler.v1.FinishWriteRequest
-	(*FinishWriteResponse)(nil),    // 27: signet.scheduler.v1.FinishWriteResponse
-	(*AbortWriteRequest)(nil),      // 28: signet.scheduler.v1.AbortWriteRequest
-	(*AbortWriteResponse)(nil),     // 29: signet.scheduler.v1.AbortWriteResponse
-	nil,                            // 30: signet.scheduler.v1.SubmitRequest.SettingsEntry
-	nil,                            // 31: signet.scheduler.v1.Job.TimingsMicrosEntry
-	nil,                            // 32: signet.scheduler.v1.BeginWriteRequest.SettingsEntry
-	(*v1.LogicalPlan)(nil),         // 33: signet.plan.v1.LogicalPlan
-	(*v1.PhysicalPlan)(nil),        // 34: signet.plan.v1.PhysicalPlan
-	(*v1.WriteSpec)(nil),           // 35: signet.plan.v1.WriteSpec
-	(*v1.ManifestChunk)(nil),       // 36: signet.plan.v1.ManifestChunk
+	(*DrainExecutorRequest)(nil),   // 20: signet.scheduler.v1.DrainExecutorRequest
+	(*DrainExecutorResponse)(nil),  // 21: signet.scheduler.v1.DrainExecutorResponse
+	(*BeginWriteRequest)(nil),      // 22: signet.scheduler.v1.BeginWriteRequest
+	(*BeginWriteResponse)(nil),     // 23: signet.scheduler.v1.BeginWriteResponse
+	(*BeginAttemptRequest)(nil),    // 24: signet.scheduler.v1.BeginAttemptRequest
+	(*BeginAttemptResponse)(nil),   // 25: signet.scheduler.v1.BeginAttemptResponse
+	(*AcceptManifestRequest)(nil),  // 26: signet.scheduler.v1.AcceptManifestRequest
+	(*AcceptManifestResponse)(nil), // 27: signet.scheduler.v1.AcceptManifestResponse
+	(*FinishWriteRequest)(nil),     // 28: signet.scheduler.v1.FinishWriteRequest
+	(*FinishWriteResponse)(nil),    // 29: signet.scheduler.v1.FinishWriteResponse
+	(*AbortWriteRequest)(nil),      // 30: signet.scheduler.v1.AbortWriteRequest
+	(*AbortWriteResponse)(nil),     // 31: signet.scheduler.v1.AbortWriteResponse
+	nil,                            // 32: signet.scheduler.v1.SubmitRequest.SettingsEntry
+	nil,                            // 33: signet.scheduler.v1.Job.TimingsMicrosEntry
+	nil,                            // 34: signet.scheduler.v1.BeginWriteRequest.SettingsEntry
+	(*v1.LogicalPlan)(nil),         // 35: signet.plan.v1.LogicalPlan
+	(*v1.PhysicalPlan)(nil),        // 36: signet.plan.v1.PhysicalPlan
+	(*v1.WriteSpec)(nil),           // 37: signet.plan.v1.WriteSpec
+	(*v1.ManifestChunk)(nil),       // 38: signet.plan.v1.ManifestChunk
 }
 var file_scheduler_v1_scheduler_proto_depIdxs = []int32{
-	30, // 0: signet.scheduler.v1.SubmitRequest.settings:type_name -> signet.scheduler.v1.SubmitRequest.SettingsEntry
-	33, // 1: signet.scheduler.v1.SubmitRequest.logical_plan:type_name -> signet.plan.v1.LogicalPlan
-	34, // 2: signet.scheduler.v1.SubmitRequest.physical_plan:type_name -> signet.plan.v1.PhysicalPlan
+	32, // 0: signet.scheduler.v1.SubmitRequest.settings:type_name -> signet.scheduler.v1.SubmitRequest.SettingsEntry
+	35, // 1: signet.scheduler.v1.SubmitRequest.logical_plan:type_name -> signet.plan.v1.LogicalPlan
+	36, // 2: signet.scheduler.v1.SubmitRequest.physical_plan:type_name -> signet.plan.v1.PhysicalPlan
 	0,  // 3: signet.scheduler.v1.Job.state:type_name -> signet.scheduler.v1.JobState
 	4,  // 4: signet.scheduler.v1.Job.progress:type_name -> signet.scheduler.v1.Progress
 	5,  // 5: signet.scheduler.v1.Job.error:type_name -> signet.scheduler.v1.JobError
-	31, // 6: signet.scheduler.v1.Job.timings_micros:type_name -> signet.scheduler.v1.Job.TimingsMicrosEntry
+	33, // 6: signet.scheduler.v1.Job.timings_micros:type_name -> signet.scheduler.v1.Job.TimingsMicrosEntry
 	3,  // 7: signet.scheduler.v1.WatchResponse.job:type_name -> signet.scheduler.v1.Job
 	3,  // 8: signet.scheduler.v1.GetJobResponse.job:type_name -> signet.scheduler.v1.Job
 	10, // 9: signet.scheduler.v1.GetJobResponse.tasks:type_name -> signet.scheduler.v1.TaskInfo
 	3,  // 10: signet.scheduler.v1.ListJobsResponse.jobs:type_name -> signet.scheduler.v1.Job
 	19, // 11: signet.scheduler.v1.GetInfoResponse.executors:type_name -> signet.scheduler.v1.Executor
-	32, // 12: signet.scheduler.v1.BeginWriteRequest.settings:type_name -> signet.scheduler.v1.BeginWriteRequest.SettingsEntry
-	35, // 13: signet.scheduler.v1.BeginWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
-	36, // 14: signet.scheduler.v1.AcceptManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	34, // 12: signet.scheduler.v1.BeginWriteRequest.settings:type_name -> signet.scheduler.v1.BeginWriteRequest.SettingsEntry
+	37, // 13: signet.scheduler.v1.BeginWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
+	38, // 14: signet.scheduler.v1.AcceptManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
 	3,  // 15: signet.scheduler.v1.FinishWriteResponse.job:type_name -> signet.scheduler.v1.Job
 	1,  // 16: signet.scheduler.v1.Scheduler.Submit:input_type -> signet.scheduler.v1.SubmitRequest
 	6,  // 17: signet.scheduler.v1.Scheduler.Watch:input_type -> signet.scheduler.v1.WatchRequest
@@ -2070,25 +2194,27 @@ var file_scheduler_v1_scheduler_proto_depIdxs = []int32{
 	13, // 20: signet.scheduler.v1.Scheduler.CancelJob:input_type -> signet.scheduler.v1.CancelJobRequest
 	15, // 21: signet.scheduler.v1.Scheduler.FetchResult:input_type -> signet.scheduler.v1.FetchResultRequest
 	17, // 22: signet.scheduler.v1.Scheduler.GetInfo:input_type -> signet.scheduler.v1.GetInfoRequest
-	20, // 23: signet.scheduler.v1.Scheduler.BeginWrite:input_type -> signet.scheduler.v1.BeginWriteRequest
-	22, // 24: signet.scheduler.v1.Scheduler.BeginAttempt:input_type -> signet.scheduler.v1.BeginAttemptRequest
-	24, // 25: signet.scheduler.v1.Scheduler.AcceptManifest:input_type -> signet.scheduler.v1.AcceptManifestRequest
-	26, // 26: signet.scheduler.v1.Scheduler.FinishWrite:input_type -> signet.scheduler.v1.FinishWriteRequest
-	28, // 27: signet.scheduler.v1.Scheduler.AbortWrite:input_type -> signet.scheduler.v1.AbortWriteRequest
-	2,  // 28: signet.scheduler.v1.Scheduler.Submit:output_type -> signet.scheduler.v1.SubmitResponse
-	7,  // 29: signet.scheduler.v1.Scheduler.Watch:output_type -> signet.scheduler.v1.WatchResponse
-	9,  // 30: signet.scheduler.v1.Scheduler.GetJob:output_type -> signet.scheduler.v1.GetJobResponse
-	12, // 31: signet.scheduler.v1.Scheduler.ListJobs:output_type -> signet.scheduler.v1.ListJobsResponse
-	14, // 32: signet.scheduler.v1.Scheduler.CancelJob:output_type -> signet.scheduler.v1.CancelJobResponse
-	16, // 33: signet.scheduler.v1.Scheduler.FetchResult:output_type -> signet.scheduler.v1.FetchResultResponse
-	18, // 34: signet.scheduler.v1.Scheduler.GetInfo:output_type -> signet.scheduler.v1.GetInfoResponse
-	21, // 35: signet.scheduler.v1.Scheduler.BeginWrite:output_type -> signet.scheduler.v1.BeginWriteResponse
-	23, // 36: signet.scheduler.v1.Scheduler.BeginAttempt:output_type -> signet.scheduler.v1.BeginAttemptResponse
-	25, // 37: signet.scheduler.v1.Scheduler.AcceptManifest:output_type -> signet.scheduler.v1.AcceptManifestResponse
-	27, // 38: signet.scheduler.v1.Scheduler.FinishWrite:output_type -> signet.scheduler.v1.FinishWriteResponse
-	29, // 39: signet.scheduler.v1.Scheduler.AbortWrite:output_type -> signet.scheduler.v1.AbortWriteResponse
-	28, // [28:40] is the sub-list for method output_type
-	16, // [16:28] is the sub-list for method input_type
+	20, // 23: signet.scheduler.v1.Scheduler.DrainExecutor:input_type -> signet.scheduler.v1.DrainExecutorRequest
+	22, // 24: signet.scheduler.v1.Scheduler.BeginWrite:input_type -> signet.scheduler.v1.BeginWriteRequest
+	24, // 25: signet.scheduler.v1.Scheduler.BeginAttempt:input_type -> signet.scheduler.v1.BeginAttemptRequest
+	26, // 26: signet.scheduler.v1.Scheduler.AcceptManifest:input_type -> signet.scheduler.v1.AcceptManifestRequest
+	28, // 27: signet.scheduler.v1.Scheduler.FinishWrite:input_type -> signet.scheduler.v1.FinishWriteRequest
+	30, // 28: signet.scheduler.v1.Scheduler.AbortWrite:input_type -> signet.scheduler.v1.AbortWriteRequest
+	2,  // 29: signet.scheduler.v1.Scheduler.Submit:output_type -> signet.scheduler.v1.SubmitResponse
+	7,  // 30: signet.scheduler.v1.Scheduler.Watch:output_type -> signet.scheduler.v1.WatchResponse
+	9,  // 31: signet.scheduler.v1.Scheduler.GetJob:output_type -> signet.scheduler.v1.GetJobResponse
+	12, // 32: signet.scheduler.v1.Scheduler.ListJobs:output_type -> signet.scheduler.v1.ListJobsResponse
+	14, // 33: signet.scheduler.v1.Scheduler.CancelJob:output_type -> signet.scheduler.v1.CancelJobResponse
+	16, // 34: signet.scheduler.v1.Scheduler.FetchResult:output_type -> signet.scheduler.v1.FetchResultResponse
+	18, // 35: signet.scheduler.v1.Scheduler.GetInfo:output_type -> signet.scheduler.v1.GetInfoResponse
+	21, // 36: signet.scheduler.v1.Scheduler.DrainExecutor:output_type -> signet.scheduler.v1.DrainExecutorResponse
+	23, // 37: signet.scheduler.v1.Scheduler.BeginWrite:output_type -> signet.scheduler.v1.BeginWriteResponse
+	25, // 38: signet.scheduler.v1.Scheduler.BeginAttempt:output_type -> signet.scheduler.v1.BeginAttemptResponse
+	27, // 39: signet.scheduler.v1.Scheduler.AcceptManifest:output_type -> signet.scheduler.v1.AcceptManifestResponse
+	29, // 40: signet.scheduler.v1.Scheduler.FinishWrite:output_type -> signet.scheduler.v1.FinishWriteResponse
+	31, // 41: signet.scheduler.v1.Scheduler.AbortWrite:output_type -> signet.scheduler.v1.AbortWriteResponse
+	29, // [29:42] is the sub-list for method output_type
+	16, // [16:29] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -2105,7 +2231,7 @@ func file_scheduler_v1_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_scheduler_v1_scheduler_proto_rawDesc), len(file_scheduler_v1_scheduler_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

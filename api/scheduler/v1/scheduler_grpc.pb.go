@@ -28,6 +28,7 @@ const (
 	Scheduler_CancelJob_FullMethodName      = "/signet.scheduler.v1.Scheduler/CancelJob"
 	Scheduler_FetchResult_FullMethodName    = "/signet.scheduler.v1.Scheduler/FetchResult"
 	Scheduler_GetInfo_FullMethodName        = "/signet.scheduler.v1.Scheduler/GetInfo"
+	Scheduler_DrainExecutor_FullMethodName  = "/signet.scheduler.v1.Scheduler/DrainExecutor"
 	Scheduler_BeginWrite_FullMethodName     = "/signet.scheduler.v1.Scheduler/BeginWrite"
 	Scheduler_BeginAttempt_FullMethodName   = "/signet.scheduler.v1.Scheduler/BeginAttempt"
 	Scheduler_AcceptManifest_FullMethodName = "/signet.scheduler.v1.Scheduler/AcceptManifest"
@@ -49,6 +50,8 @@ type SchedulerClient interface {
 	// FetchResult streams the rows of a SELECT as an Arrow IPC stream.
 	FetchResult(ctx context.Context, in *FetchResultRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchResultResponse], error)
 	GetInfo(ctx context.Context, in *GetInfoRequest, opts ...grpc.CallOption) (*GetInfoResponse, error)
+	// DrainExecutor gives an executor no more tasks; it leaves once nobody needs what it has. Needs an operator's token, where there are tokens.
+	DrainExecutor(ctx context.Context, in *DrainExecutorRequest, opts ...grpc.CallOption) (*DrainExecutorResponse, error)
 	// External write sessions: another engine writes the files, Signet commits them.
 	BeginWrite(ctx context.Context, in *BeginWriteRequest, opts ...grpc.CallOption) (*BeginWriteResponse, error)
 	BeginAttempt(ctx context.Context, in *BeginAttemptRequest, opts ...grpc.CallOption) (*BeginAttemptResponse, error)
@@ -153,6 +156,16 @@ func (c *schedulerClient) GetInfo(ctx context.Context, in *GetInfoRequest, opts 
 	return out, nil
 }
 
+func (c *schedulerClient) DrainExecutor(ctx context.Context, in *DrainExecutorRequest, opts ...grpc.CallOption) (*DrainExecutorResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainExecutorResponse)
+	err := c.cc.Invoke(ctx, Scheduler_DrainExecutor_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *schedulerClient) BeginWrite(ctx context.Context, in *BeginWriteRequest, opts ...grpc.CallOption) (*BeginWriteResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BeginWriteResponse)
@@ -220,6 +233,8 @@ type SchedulerServer interface {
 	// FetchResult streams the rows of a SELECT as an Arrow IPC stream.
 	FetchResult(*FetchResultRequest, grpc.ServerStreamingServer[FetchResultResponse]) error
 	GetInfo(context.Context, *GetInfoRequest) (*GetInfoResponse, error)
+	// DrainExecutor gives an executor no more tasks; it leaves once nobody needs what it has. Needs an operator's token, where there are tokens.
+	DrainExecutor(context.Context, *DrainExecutorRequest) (*DrainExecutorResponse, error)
 	// External write sessions: another engine writes the files, Signet commits them.
 	BeginWrite(context.Context, *BeginWriteRequest) (*BeginWriteResponse, error)
 	BeginAttempt(context.Context, *BeginAttemptRequest) (*BeginAttemptResponse, error)
@@ -256,6 +271,9 @@ func (UnimplementedSchedulerServer) FetchResult(*FetchResultRequest, grpc.Server
 }
 func (UnimplementedSchedulerServer) GetInfo(context.Context, *GetInfoRequest) (*GetInfoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetInfo not implemented")
+}
+func (UnimplementedSchedulerServer) DrainExecutor(context.Context, *DrainExecutorRequest) (*DrainExecutorResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DrainExecutor not implemented")
 }
 func (UnimplementedSchedulerServer) BeginWrite(context.Context, *BeginWriteRequest) (*BeginWriteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BeginWrite not implemented")
@@ -405,6 +423,24 @@ func _Scheduler_GetInfo_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Scheduler_DrainExecutor_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainExecutorRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SchedulerServer).DrainExecutor(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Scheduler_DrainExecutor_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SchedulerServer).DrainExecutor(ctx, req.(*DrainExecutorRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Scheduler_BeginWrite_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(BeginWriteRequest)
 	if err := dec(in); err != nil {
@@ -510,6 +546,10 @@ var Scheduler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetInfo",
 			Handler:    _Scheduler_GetInfo_Handler,
+		},
+		{
+			MethodName: "DrainExecutor",
+			Handler:    _Scheduler_DrainExecutor_Handler,
 		},
 		{
 			MethodName: "BeginWrite",
