@@ -107,7 +107,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	if err != nil {
 		return nil, err
 	}
-	jr, err := journal.Open(filepath.Join(cfg.DataDir, "journal.db"), opts.JournalWait)
+	jr, err := journal.Open(filepath.Join(cfg.DataDir, "journal.db"), journal.Options{Wait: opts.JournalWait, Logger: opts.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,11 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	existing := ""
 	err := s.journal.Update(func(tx *journal.Tx) error {
 		if rec.Key != "" {
-			if id := tx.KeyJob(rec.Principal, rec.Key); id != "" {
+			id, err := tx.KeyJob(rec.Principal, rec.Key)
+			if err != nil {
+				return err
+			}
+			if id != "" {
 				existing = id
 				return nil
 			}
