@@ -158,6 +158,7 @@ func stagesOf(tasks []*planv1.Task, repeatable []bool) ([]stageRun, error) {
 func (s *Server) resume() {
 	for _, j := range s.toResume {
 		s.log.Info("job goes on after a restart", "job", j.id, "kind", j.rec.Kind, "planned", j.rec.Write != nil)
+		j.turn = s.admitted.enter(j.owner, j.rec.Write != nil) // a commit may be under way
 		s.spawn(func() { s.run(j) })
 	}
 	s.toResume = nil

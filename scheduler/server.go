@@ -74,6 +74,7 @@ type Server struct {
 	toResume []*job              // between recover and resume
 
 	commits  commitQueue
+	admitted *admission
 	roots    []rootOption
 	rootPool *semaphore.Weighted
 	// commitPool bounds the commits that are sent at one time, over all tables.
@@ -118,6 +119,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	for _, o := range more {
 		o(s)
 	}
+	s.admitted = newAdmission(cfg.Limits)
 	s.commitPool = semaphore.NewWeighted(commitsAtOnce)
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -151,6 +153,7 @@ func (s *Server) start(guard *guard) error {
 	if s.caches, err = openCaches(filepath.Join(s.cfg.DataDir, "cache")); err != nil {
 		return err
 	}
+	s.caches.max = int64(s.cfg.Limits.MaxCacheBytes)
 	s.broker = broker.New(s.views.watchSecrets(brokerConfig(s.cfg, s.journal.Epoch(), s.log)))
 	if err := s.openCatalogs(s.ctx); err != nil {
 		return err

@@ -88,7 +88,7 @@ func (w *writeState) stepLocked(ev coordinator.Event, extra func(*journal.Tx, *c
 			return nil
 		})
 		if err != nil {
-			return coordinator.Effects{State: w.machine.State()}, fmt.Errorf("journal: %w", err)
+			return coordinator.Effects{State: w.machine.State()}, err
 		}
 	}
 	was := w.machine.State()

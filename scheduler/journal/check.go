@@ -15,16 +15,16 @@ import (
 
 // Report is what a check of a whole file has found.
 type Report struct {
-	Path     string         `json:"path"`
-	Format   uint64         `json:"format"` // 0: the file was just made, or its format cannot be read
-	Epoch    uint64         `json:"epoch"`
-	Bytes    int64          `json:"bytes"`
-	Free     int64          `json:"free_bytes"` // no record needs them
-	Records  map[string]int `json:"records"`    // by bucket, those that are whole
+	Path    string         `json:"path"`
+	Format  uint64         `json:"format"` // 0: the file was just made, or its format cannot be read
+	Epoch   uint64         `json:"epoch"`
+	Bytes   int64          `json:"bytes"`
+	Free    int64          `json:"free_bytes"` // no record needs them
+	Records map[string]int `json:"records"`    // by bucket, those that are whole
 	// Torn: one of the two pages that say where everything is was not whole. A crash leaves that; the last transaction is not there then.
 	Torn     bool     `json:"torn,omitempty"`
 	Damage   int      `json:"damage"` // how much is wrong
-	Problems []string       `json:"problems,omitempty"`
+	Problems []string `json:"problems,omitempty"`
 }
 
 // crowded tells whether rewriting the file is worth it: bbolt gives nothing back.

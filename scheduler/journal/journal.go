@@ -13,6 +13,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/signet-io/signet/internal/fault"
 )
 
 // Format is the version of the file that this code writes. It reads every older one.
@@ -138,7 +140,15 @@ func (j *Journal) Update(f func(*Tx) error) (err error) {
 	if j.observe != nil {
 		defer func(begun time.Time) { j.observe(time.Since(begun), err) }(time.Now())
 	}
-	return j.write(func(tx *bolt.Tx) error { return f(&Tx{tx}) })
+	return j.write(func(tx *bolt.Tx) error {
+		if err := f(&Tx{tx}); err != nil {
+			return err
+		}
+		if err := fault.Hit("journal.write.before-commit"); err != nil {
+			return writeError(j.path, err)
+		}
+		return nil
+	})
 }
 
 func (j *Journal) write(f func(*bolt.Tx) error) (err error) {
