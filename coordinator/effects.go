@@ -5,7 +5,7 @@ import "fmt"
 // Effects are what a step asks of its caller, in this order: persist Record, then take Actions.
 type Effects struct {
 	State State
-	// Record is the machine's durable state after the step; nil when the step changed nothing.
+	// Record is the machine's durable state after the step; nil when the step changed nothing. After StepApart it is without Accepted, unless it is final.
 	Record *Record
 	// Accepted is the entry that this step added to Record.Accepted, for journals that store those one by one.
 	Accepted *Accepted

@@ -30,6 +30,16 @@ func New(jobID string, epoch uint64) *Machine {
 
 // Step takes one event. On an error nothing has changed.
 func (m *Machine) Step(ev Event) (Effects, error) {
+	eff, err := m.StepApart(ev)
+	if eff.Record != nil {
+		eff.Record.Accepted = m.accepts()
+	}
+	return eff, err
+}
+
+// StepApart is Step for journals that store accepted manifests one by one: Record.Accepted is empty unless the state is final, and
+// Effects.Accepted is the entry to add.
+func (m *Machine) StepApart(ev Event) (Effects, error) {
 	if ev == nil {
 		return Effects{State: m.r.State}, fmt.Errorf("job %s: %w: nil", m.r.JobID, ErrInvalid)
 	}
@@ -55,7 +65,10 @@ type step struct {
 func (s *step) effects() Effects {
 	e := Effects{State: s.m.r.State, Actions: s.actions, Accepted: s.entry}
 	if s.changed {
-		r := s.m.Record()
+		r := s.m.record()
+		if r.State.Final() {
+			r.Accepted = s.m.accepts()
+		}
 		e.Record = &r
 	}
 	return e

@@ -69,15 +69,26 @@ type Record struct {
 
 // Record returns the durable state.
 func (m *Machine) Record() Record {
+	r := m.record()
+	r.Accepted = m.accepts()
+	return r
+}
+
+// record is without what was accepted.
+func (m *Machine) record() Record {
 	r := m.r
-	r.Accepted = nil
+	r.Accepted, r.Ended = nil, slices.Clone(m.r.Ended)
+	return r
+}
+
+func (m *Machine) accepts() []Accepted {
+	var out []Accepted
 	for _, a := range m.accepted {
 		if a != nil {
-			r.Accepted = append(r.Accepted, *a)
+			out = append(out, *a)
 		}
 	}
-	r.Ended = slices.Clone(m.r.Ended)
-	return r
+	return out
 }
 
 // Restore rebuilds a machine from its last persisted record under a new epoch. Its effects are those of a Restart event: what was

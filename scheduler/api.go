@@ -196,6 +196,9 @@ func grpcError(err error) error {
 		if errors.Is(err, journal.ErrMissing) {
 			return status.Error(codes.NotFound, err.Error())
 		}
+		if errors.Is(err, journal.ErrFull) {
+			return status.Error(codes.ResourceExhausted, err.Error())
+		}
 		if _, ok := status.FromError(err); ok {
 			return err
 		}

@@ -27,6 +27,7 @@ type caches struct {
 	dir string
 	mu  sync.Mutex
 	all map[string]*cached // by directory
+	max int64              // bytes of one principal; 0: no limit
 }
 
 // cached is one cached table.
@@ -96,11 +97,25 @@ func (c *caches) put(rec *cached, from string) error {
 	if c.all[key] != nil {
 		return cacheExists(rec.Name)
 	}
+	if have := c.bytes(rec.Principal); c.max > 0 && have+rec.Bytes > c.max {
+		return fail(codeResource, "forget others with UNCACHE TABLE, or raise the setting", "the cached table %s has %d bytes, and others %d; limits.max_cache_bytes is %d", sql.DisplayIdent(rec.Name), rec.Bytes, have, c.max)
+	}
 	if err := os.Rename(from, rec.dir); err != nil {
 		return err
 	}
 	c.all[key] = rec
 	return nil
+}
+
+// bytes of a principal's caches. Called with mu held.
+func (c *caches) bytes(principal string) int64 {
+	sum := int64(0)
+	for _, rec := range c.all {
+		if rec.Principal == principal {
+			sum += rec.Bytes
+		}
+	}
+	return sum
 }
 
 // drop forgets a cache. Jobs that still read its files fail with the files' names.

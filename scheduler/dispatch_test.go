@@ -259,6 +259,14 @@ func TestDispatch_PoisonTaskFailsItsJob(t *testing.T) {
 func TestDispatch_EmptyClusterWaitsAndFails(t *testing.T) {
 	b := newBench(t)
 	b.server.opts.EmptyGrace = 300 * time.Millisecond
+	dying := func() { // answers analyses, and is gone with the first task
+		var a *actor
+		a = b.actor(func(a *actor) {})
+		a.mu.Lock()
+		a.run = func(*planv1.Task) *planv1.Error { a.die(); return nil }
+		a.mu.Unlock()
+	}
+	dying()
 	id := b.submitPlan(manyTasks(3), nil)
 	b.eventually("it says what it waits for", func() bool { return b.job(id).GetJob().GetMessage() == "waiting for an executor" })
 	j := b.end(id)
@@ -266,6 +274,7 @@ func TestDispatch_EmptyClusterWaitsAndFails(t *testing.T) {
 	require.Equal(t, codeNoExec, j.GetError().GetCode())
 	require.Contains(t, j.GetError().GetHint(), "signet executor --scheduler")
 	b.server.opts.EmptyGrace = time.Minute
+	dying()
 	id = b.submitPlan(manyTasks(3), nil)
 	b.eventually("it waits", func() bool { return b.server.pool.Queued(id) == 3 })
 	b.actor()

@@ -51,6 +51,9 @@ func asFailure(err error) *jobFailure {
 	if errors.Is(err, context.Canceled) {
 		return fail(codeCancelled, "", "the job was cancelled")
 	}
+	if errors.Is(err, journal.ErrFull) {
+		return &jobFailure{journal.JobError{Code: codeResource, Message: err.Error()}, err}
+	}
 	return &jobFailure{journal.JobError{Code: codeInternal, Message: err.Error()}, err}
 }
 
@@ -64,6 +67,7 @@ type job struct {
 	events *mailbox      // to the job's loop
 	again  bool          // an earlier incarnation had begun it
 	stored atomic.Bool   // some of its tasks keep their rows on executors
+	turn   *turn         // in the queue; of the job's goroutine
 	root   *rootRun      // a scheduler root that is no commit, once it has begun; of the job's goroutine
 
 	mu       sync.Mutex

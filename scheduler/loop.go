@@ -34,6 +34,7 @@ type loop struct {
 	rows    map[int32]partIndex
 	infos   []*schedulerv1.TaskInfo
 	touched map[graph.TaskID]bool
+	bytes   int64 // of all tasks
 
 	begun      bool // the plan of a write is journalled
 	unsaved    []string
@@ -104,7 +105,9 @@ func (l *loop) rootKind() graph.RootKind {
 // start runs the first stages.
 func (l *loop) start(first plan.Batch) error {
 	l.g = graph.New(l.config())
-	l.take(first)
+	if err := l.take(first); err != nil {
+		return err
+	}
 	ev := graph.Planned{Stages: l.specs(0), Root: l.rootKind(), More: first.More, External: l.w != nil && l.w.isSession()}
 	return l.launchPlanned(l.g.Apply(ev), first.More)
 }
@@ -119,7 +122,9 @@ func (l *loop) planMore() error {
 		f := asFailure(planFailure(err))
 		return l.act(l.g.Apply(graph.PlanFailed{Failure: graph.Failure{Code: f.Code, Message: f.Message, Hint: f.Hint}}))
 	}
-	l.take(batch)
+	if err := l.take(batch); err != nil {
+		return err
+	}
 	return l.launchPlanned(l.g.Apply(graph.StagesAdded{Stages: l.specs(from), More: batch.More}), batch.More)
 }
 

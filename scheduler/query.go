@@ -31,7 +31,7 @@ func (s *Server) request(j *job, a *analysis) (plan.Request, error) {
 
 // limits are those of every plan.
 func (s *Server) limits(executors int) plan.Limits {
-	return plan.Limits{Executors: executors, MaxTasks: s.cfg.Limits.MaxTasks, MaxStages: s.cfg.Limits.MaxStages}
+	return plan.Limits{Executors: executors, MaxTasks: s.cfg.Limits.MaxTasks, MaxStages: s.cfg.Limits.MaxStages, MaxJobTasks: s.cfg.Limits.MaxJobTasks}
 }
 
 // plan begins to plan: the first stages, and the planner that gives the others.

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -106,13 +105,9 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 		if err := tx.Outputs(j.id, func(o *journal.Output) error { outputs = append(outputs, o); return nil }); err != nil {
 			return err
 		}
-		c, err := tx.Commit(j.id)
+		rec, err := commitState(tx, j.id)
 		if err != nil {
 			return err
-		}
-		var rec coordinator.Record
-		if err := json.Unmarshal(c.Record, &rec); err != nil {
-			return fmt.Errorf("%w: commit state: %w", journal.ErrDamaged, err)
 		}
 		machine, _, err = coordinator.Restore(rec, s.journal.Epoch())
 		return err
@@ -165,6 +160,7 @@ func stagesOf(tasks []*planv1.Task, repeatable []bool) ([]stageRun, error) {
 func (s *Server) resume() {
 	for _, j := range s.toResume {
 		s.log.Info("job goes on after a restart", "job", j.id, "kind", j.rec.Kind, "planned", j.rec.Write != nil)
+		j.turn = s.admitted.enter(j.owner, j.rec.Write != nil) // a commit may be under way
 		s.spawn(func() { s.run(j) })
 	}
 	s.toResume = nil
@@ -237,7 +233,7 @@ func putMachine(tx *journal.Tx, w *writeState) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec := w.machine.Record()
-	return putCommit(tx, &rec)
+	return putCommit(tx, &rec, nil)
 }
 
 // waitSealed gives sealed commits the time until ctx ends to settle, so that a stop leaves as little as possible to resolve.

@@ -74,6 +74,7 @@ type Server struct {
 	toResume []*job              // between recover and resume
 
 	commits  commitQueue
+	admitted *admission
 	roots    []rootOption
 	rootPool *semaphore.Weighted
 	// commitPool bounds the commits that are sent at one time, over all tables.
@@ -106,7 +107,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	if err != nil {
 		return nil, err
 	}
-	jr, err := journal.Open(filepath.Join(cfg.DataDir, "journal.db"), opts.JournalWait)
+	jr, err := journal.Open(filepath.Join(cfg.DataDir, "journal.db"), journal.Options{Wait: opts.JournalWait, Logger: opts.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +118,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	for _, o := range more {
 		o(s)
 	}
+	s.admitted = newAdmission(cfg.Limits)
 	s.commitPool = semaphore.NewWeighted(commitsAtOnce)
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -150,6 +152,7 @@ func (s *Server) start(guard *guard) error {
 	if s.caches, err = openCaches(filepath.Join(s.cfg.DataDir, "cache")); err != nil {
 		return err
 	}
+	s.caches.max = int64(s.cfg.Limits.MaxCacheBytes)
 	s.broker = broker.New(s.views.watchSecrets(brokerConfig(s.cfg, s.journal.Epoch(), s.log)))
 	if err := s.openCatalogs(s.ctx); err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
@@ -24,7 +26,7 @@ type kept struct {
 type partIndex map[int32][]*planv1.ExchangePart
 
 // take makes runnable stages of planned ones.
-func (l *loop) take(b plan.Batch) {
+func (l *loop) take(b plan.Batch) error {
 	for _, st := range b.Stages {
 		tasks := make([]*planv1.Task, st.Tasks())
 		for i := range tasks {
@@ -34,8 +36,15 @@ func (l *loop) take(b plan.Batch) {
 				ex.Ticket = l.ticket()
 			}
 		}
+		for _, t := range tasks {
+			l.bytes += int64(proto.Size(t))
+		}
+		if limit := int64(l.s.cfg.Limits.MaxPlanBytes); limit > 0 && l.bytes > limit {
+			return fail(codeResource, "set signet.max_tasks lower, or raise the setting", "the plan's tasks have more than %d bytes, the value of limits.max_plan_bytes", limit)
+		}
 		l.add(stageRun{tasks: tasks, inputs: st.Inputs, repeatable: st.Repeatable})
 	}
+	return nil
 }
 
 func (l *loop) add(st stageRun) {

@@ -22,13 +22,14 @@ func (s *Server) run(j *job) {
 	defer s.freeOutputs(j)
 	defer close(j.done)
 	defer j.cancel(nil)
+	defer s.admitted.leave(j.turn)
 	defer func() {
 		if r := recover(); r != nil { // a defect here must not take the other jobs along
 			s.log.Error("job panicked", "job", j.id, "panic", r, "stack", stack())
 			s.end(j, fail(codeInternal, "this is a defect; the scheduler's log has the stack", "internal error: %v", r))
 		}
 	}()
-	s.end(j, s.execute(j))
+	s.end(j, s.inTurn(j))
 	s.keepResult(j)
 	s.trim()
 }

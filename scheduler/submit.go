@@ -58,11 +58,23 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	existing := ""
+	if rec.Key == "" { // one with a key may be known already
+		if err := s.admitted.room(rec.Principal); err != nil {
+			return nil, false, err
+		}
+	}
 	err := s.journal.Update(func(tx *journal.Tx) error {
 		if rec.Key != "" {
-			if id := tx.KeyJob(rec.Principal, rec.Key); id != "" && !mutant.On("scheduler/key-unknown") {
+			id, err := tx.KeyJob(rec.Principal, rec.Key)
+			if err != nil {
+				return err
+			}
+			if id != "" && !mutant.On("scheduler/key-unknown") {
 				existing = id
 				return nil
+			}
+			if err := s.admitted.room(rec.Principal); err != nil {
+				return err
 			}
 			if err := tx.TakeKey(rec.Principal, rec.Key, rec.ID); err != nil {
 				return err
@@ -71,7 +83,7 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 		return tx.PutJob(&rec)
 	})
 	if err != nil {
-		return nil, false, fmt.Errorf("journal: %w", err)
+		return nil, false, err
 	}
 	if err := fault.Hit("scheduler.submit.after-journal"); err != nil {
 		return nil, false, err
@@ -92,6 +104,7 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	j := newJob(s.ctx, rec)
 	s.jobs[rec.ID] = j
 	s.observeEntered(j)
+	j.turn = s.admitted.enter(j.owner, false)
 	s.spawn(func() { s.run(j) })
 	return j, false, nil
 }
@@ -205,15 +218,23 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 	if failure != nil {
 		rec.Error = &failure.JobError
 	}
-	err := s.journal.Update(func(tx *journal.Tx) error { return s.putFinished(tx, &rec) })
-	if err != nil {
-		// The job stays open in the journal and is taken up again at the next start; showing an end that is not durable would be a lie.
-		s.log.Error("cannot journal the end of a job", "job", j.id, "error", err)
-		j.setPhase(schedulerv1.JobState_JOB_STATE_RUNNING, "stages", "the journal cannot be written: "+err.Error())
-		return
+	for {
+		err := s.journal.Update(func(tx *journal.Tx) error { return s.putFinished(tx, &rec) })
+		if err == nil {
+			s.show(j, rec)
+			return
+		}
+		// Showing an end that is not durable would be a lie. A full disk gets room; where that does not help, the next start takes the job up again.
+		s.log.Error("cannot journal the end of a job; it is tried again", "job", j.id, "error", err)
+		j.setPhase(schedulerv1.JobState_JOB_STATE_RUNNING, "stages", "its end cannot be recorded: "+err.Error())
+		if pause(s.ctx, journalRetry); s.ctx.Err() != nil {
+			return
+		}
 	}
-	s.show(j, rec)
 }
+
+// journalRetry is how often a write is tried that cannot be given up.
+const journalRetry = time.Second
 
 // putFinished writes a terminal record and what follows from it. What a write leaves behind is in its duties by then.
 func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {

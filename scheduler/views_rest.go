@@ -261,6 +261,8 @@ func (b *restBackend) NotReady() []string {
 	}
 	if err := b.v.s.journal.View(func(*journal.Tx) error { return nil }); err != nil {
 		why = append(why, "the journal cannot be read")
+	} else if b.v.s.journal.Err() != nil {
+		why = append(why, "the journal is damaged")
 	}
 	return why
 }

@@ -73,13 +73,13 @@ func (w *writeState) step(ev coordinator.Event, extra func(*journal.Tx, *coordin
 
 func (w *writeState) stepLocked(ev coordinator.Event, extra func(*journal.Tx, *coordinator.Machine) error) (coordinator.Effects, error) {
 	next := *w.machine
-	eff, err := next.Step(ev)
+	eff, err := next.StepApart(ev)
 	if err != nil {
 		return eff, err
 	}
 	if _, volatile := ev.(coordinator.Start); eff.Record != nil && !volatile { // a restart makes Ready of Committing anyway
 		err := w.s.journal.Update(func(tx *journal.Tx) error {
-			if err := putCommit(tx, eff.Record); err != nil {
+			if err := putCommit(tx, eff.Record, eff.Accepted); err != nil {
 				return err
 			}
 			if extra != nil {
@@ -88,7 +88,7 @@ func (w *writeState) stepLocked(ev coordinator.Event, extra func(*journal.Tx, *c
 			return nil
 		})
 		if err != nil {
-			return coordinator.Effects{State: w.machine.State()}, fmt.Errorf("journal: %w", err)
+			return coordinator.Effects{State: w.machine.State()}, err
 		}
 	}
 	was := w.machine.State()
@@ -103,12 +103,56 @@ func (w *writeState) stepLocked(ev coordinator.Event, extra func(*journal.Tx, *c
 	return eff, nil
 }
 
-func putCommit(tx *journal.Tx, r *coordinator.Record) error {
+// putCommit writes a commit state, whose list of accepted manifests grows by one entry at a time.
+func putCommit(tx *journal.Tx, r *coordinator.Record, entry *coordinator.Accepted) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	if entry != nil {
+		e, err := json.Marshal(entry)
+		if err != nil {
+			return err
+		}
+		if err := tx.PutAccepted(&journal.Accepted{Job: r.JobID, Task: entry.Task, Entry: e}); err != nil {
+			return err
+		}
+	}
 	return tx.PutCommit(&journal.Commit{Job: r.JobID, Record: b})
+}
+
+// commitState reads a job's commit state; journal.ErrMissing.
+func commitState(tx *journal.Tx, job string) (rec coordinator.Record, err error) {
+	c, err := tx.Commit(job)
+	if err != nil {
+		return rec, err
+	}
+	if err := json.Unmarshal(c.Record, &rec); err != nil {
+		return rec, fmt.Errorf("%w: commit state: %w", journal.ErrDamaged, err)
+	}
+	if len(rec.Accepted) > 0 { // it is final, or of a journal that listed them in it
+		have := map[int]bool{}
+		for _, a := range rec.Accepted {
+			have[a.Task] = true
+		}
+		return rec, eachAccepted(tx, job, func(a coordinator.Accepted) {
+			if !have[a.Task] {
+				rec.Accepted = append(rec.Accepted, a)
+			}
+		})
+	}
+	return rec, eachAccepted(tx, job, func(a coordinator.Accepted) { rec.Accepted = append(rec.Accepted, a) })
+}
+
+func eachAccepted(tx *journal.Tx, job string, f func(coordinator.Accepted)) error {
+	return tx.EachAccepted(job, func(e *journal.Accepted) error {
+		var a coordinator.Accepted
+		if err := json.Unmarshal(e.Entry, &a); err != nil {
+			return fmt.Errorf("%w: accepted manifest: %w", journal.ErrDamaged, err)
+		}
+		f(a)
+		return nil
+	})
 }
 
 // acceptManifest checks a task manifest and makes it durable (S66, S71). Reports repeat, so that a manifest that won before is
@@ -133,12 +177,8 @@ func (s *Server) acceptManifest(ctx context.Context, r *manifest.Reader) (accept
 func (s *Server) wonBefore(h *planv1.ManifestHeader) (bool, string, error) {
 	won := false
 	err := s.journal.View(func(tx *journal.Tx) error {
-		c, err := tx.Commit(h.JobId)
+		rec, err := commitState(tx, h.JobId)
 		if err != nil {
-			return err
-		}
-		var rec coordinator.Record
-		if err := json.Unmarshal(c.Record, &rec); err != nil {
 			return err
 		}
 		for _, a := range rec.Accepted {

@@ -117,7 +117,7 @@ type Timeouts struct {
 	Root         time.Duration `koanf:"root"`  // a scheduler root may run this long; a commit, until its seal
 }
 
-// Limits are bounds on single jobs.
+// Limits are bounds on single jobs, and on how many there are.
 type Limits struct {
 	TaskRetries    int   `koanf:"task_retries"`     // further attempts of a task
 	CommitRetries  int   `koanf:"commit_retries"`   // further attempts after definite conflicts
@@ -126,7 +126,14 @@ type Limits struct {
 	MaxInlineBytes Bytes `koanf:"max_inline_bytes"` // of a scheduler root's result, which travels inside the job's status
 	MaxTasks       int   `koanf:"max_tasks"`        // of one stage
 	MaxStages      int   `koanf:"max_stages"`       // of one job
+	MaxJobTasks    int   `koanf:"max_job_tasks"`    // of one job
+	MaxPlanBytes   Bytes `koanf:"max_plan_bytes"`   // of one job's tasks, as executors get them
 	Roots          int   `koanf:"roots"`            // scheduler roots that run at one time, commits not among them
+
+	MaxRunningJobs int   `koanf:"max_running_jobs"` // at one time; more wait
+	MaxUserJobs    int   `koanf:"max_user_jobs"`    // of one principal that run at one time; more wait
+	MaxQueuedJobs  int   `koanf:"max_queued_jobs"`  // that wait; more are refused
+	MaxCacheBytes  Bytes `koanf:"max_cache_bytes"`  // of all cached tables of one principal
 	// MaxEventLogBytes of one job's history; past it only plans and the end are written.
 	MaxEventLogBytes Bytes `koanf:"max_event_log_bytes"`
 }

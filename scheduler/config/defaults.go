@@ -68,6 +68,12 @@ func base() *Config {
 			MaxInlineBytes: MaxInline,
 			MaxTasks:       10_000,
 			MaxStages:      1_000,
+			MaxJobTasks:    100_000,
+			MaxPlanBytes:   256 << 20,
+			MaxRunningJobs: 200,
+			MaxUserJobs:    100,
+			MaxQueuedJobs:  5_000,
+			MaxCacheBytes:  10 << 30,
 			Roots:          16,
 
 			MaxEventLogBytes: 64 << 20,

@@ -242,5 +242,11 @@ func (v *validator) limits(l *Limits) {
 	v.check(l.MaxInlineBytes > 0 && l.MaxInlineBytes <= MaxInline, "limits.max_inline_bytes", int64(l.MaxInlineBytes), fmt.Sprintf("want 1 to %d: it has to fit into one message", MaxInline))
 	v.check(l.MaxTasks > 0 && l.MaxTasks <= 100_000, "limits.max_tasks", l.MaxTasks, "want 1 to 100000")
 	v.check(l.MaxStages > 0 && l.MaxStages <= 100_000, "limits.max_stages", l.MaxStages, "want 1 to 100000")
+	v.check(l.MaxJobTasks > 0 && l.MaxJobTasks <= 1_000_000, "limits.max_job_tasks", l.MaxJobTasks, "want 1 to 1000000")
+	v.check(l.MaxPlanBytes > 0, "limits.max_plan_bytes", l.MaxPlanBytes, "want more than 0")
+	v.check(l.MaxRunningJobs > 0, "limits.max_running_jobs", l.MaxRunningJobs, "want more than 0")
+	v.check(l.MaxUserJobs > 0, "limits.max_user_jobs", l.MaxUserJobs, "want more than 0")
+	v.check(l.MaxQueuedJobs >= 0, "limits.max_queued_jobs", l.MaxQueuedJobs, "want 0 or more")
+	v.check(l.MaxCacheBytes > 0, "limits.max_cache_bytes", l.MaxCacheBytes, "want more than 0")
 	v.check(l.Roots > 0, "limits.roots", l.Roots, "want more than 0")
 }

@@ -1,25 +1,32 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/signet-io/signet/internal/fault"
 )
 
 // Format is the version of the file that this code writes. It reads every older one.
-const Format = 1
+//
+//	1  records without checksums, accepted manifests listed in the commit state
+//	2  a checksum behind every record
+const Format = 2
 
-// Errors that Open returns, wrapped with the file's name.
+// Errors that Open, Update and View return, wrapped with the file's name.
 var (
 	ErrLocked  = errors.New("another scheduler has the journal open")
-	ErrNewer   = errors.New("the journal was written by a newer version")
+	ErrNewer   = errors.New("the journal was written by a newer version of signet")
 	ErrDamaged = errors.New("the journal is damaged")
 	ErrMissing = errors.New("no such record")
 )
@@ -29,72 +36,78 @@ var (
 	bucketJobs      = []byte("jobs")      // job id → Job
 	bucketKeys      = []byte("keys")      // principal NUL key → job id
 	bucketCommits   = []byte("commits")   // job id → Commit
+	bucketAccepted  = []byte("accepted")  // job/task → Accepted, of a commit state that is not final
 	bucketTasks     = []byte("tasks")     // job/stage/task → plan.v1 Task without attempt
 	bucketAttempts  = []byte("attempts")  // job/stage/task/attempt → Attempt
 	bucketManifests = []byte("manifests") // job/stage/task → Manifest
 	bucketOutputs   = []byte("outputs")   // job/stage/task → Output
 	bucketDuties    = []byte("duties")    // prefix → Duty
-	buckets         = [][]byte{bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties}
+	buckets         = [][]byte{
+		bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketAccepted, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties,
+	}
 
-	keyFormat = []byte("format")
+	keyFormat = []byte("format") // without a checksum: it says whether there are any
 	keyEpoch  = []byte("epoch")
 )
 
 // Journal is an open journal file. It is safe for concurrent use.
 type Journal struct {
 	db      *bolt.DB
+	path    string
 	epoch   uint64
 	observe func(took time.Duration, err error)
+
+	writing sync.Mutex // in place of bbolt's own lock, which a transaction that panics would hold for ever
+	mu      sync.Mutex
+	broken  error // the first damage that was found
 }
 
-// Open opens or creates the journal and begins a new epoch. It waits at most wait for another process to let go.
-func Open(path string, wait time.Duration) (*Journal, error) {
+// Options of Open.
+type Options struct {
+	Wait   time.Duration // for another process to let go
+	Logger *slog.Logger
+}
+
+// Open opens or creates the journal and begins a new epoch. A file of an older format, or one that is mostly free space, is rewritten first.
+func Open(path string, opts Options) (*Journal, error) {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
-	db, err := openFile(path, wait)
+	db, report, err := openChecked(path, opts.Wait)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
-	j := &Journal{db: db}
+	if report.Torn {
+		opts.Logger.Warn("the newest transaction of the journal is not whole, as after a crash; the journal is that of the one before", "journal", path)
+	}
+	if report.crowded() || report.Format > 0 && report.Format < Format {
+		if db, err = rewrite(db, path, report, opts.Logger); err != nil {
+			return nil, fmt.Errorf("journal %s: %w", path, err)
+		}
+	}
+	j := &Journal{db: db, path: path}
 	if err := j.begin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("journal %s: %w", path, err), db.Close())
 	}
 	return j, nil
 }
 
-func openFile(path string, wait time.Duration) (db *bolt.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil { // bbolt panics on some kinds of damage
-			err = fmt.Errorf("journal %s: %w: %v; move the file away to start anew: tables keep their rows and markers, running jobs are forgotten", path, ErrDamaged, r)
-		}
-	}()
-	db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: max(wait, time.Millisecond), FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
-	switch {
-	case err == nil:
-		return db, nil
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("journal %s: %w", path, ErrLocked)
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return nil, fmt.Errorf("journal %s: %w: %w; move the file away to start anew: tables keep their rows and markers, running jobs are forgotten", path, ErrDamaged, err)
-	}
-	return nil, fmt.Errorf("journal %s: %w", path, err)
-}
-
 func (j *Journal) begin() error {
-	return j.db.Update(func(tx *bolt.Tx) error {
+	return j.write(func(tx *bolt.Tx) error {
 		for _, b := range buckets {
 			if _, err := tx.CreateBucketIfNotExists(b); err != nil {
 				return err
 			}
 		}
-		meta := tx.Bucket(bucketMeta)
-		if v := meta.Get(keyFormat); v != nil && binary.BigEndian.Uint64(v) > Format {
-			return fmt.Errorf("%w (format %d, this is %d)", ErrNewer, binary.BigEndian.Uint64(v), Format)
-		}
-		if v := meta.Get(keyEpoch); len(v) == 8 {
+		t, meta := &Tx{tx}, tx.Bucket(bucketMeta)
+		v, err := t.read(bucketMeta, keyEpoch)
+		switch {
+		case err != nil && !errors.Is(err, ErrMissing):
+			return err
+		case len(v) == 8:
 			j.epoch = binary.BigEndian.Uint64(v)
-		} else {
+		default:
 			// In place of a journal that was lost, this one must be ahead of it: executors refuse an epoch older than one they have served.
 			j.epoch = uint64(time.Now().UnixMicro()) //nolint:gosec // after 1970
 		}
@@ -102,7 +115,7 @@ func (j *Journal) begin() error {
 		if err := meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, Format)); err != nil {
 			return err
 		}
-		return meta.Put(keyEpoch, binary.BigEndian.AppendUint64(nil, j.epoch))
+		return t.store(bucketMeta, keyEpoch, binary.BigEndian.AppendUint64(nil, j.epoch))
 	})
 }
 
@@ -115,66 +128,84 @@ func (j *Journal) Observe(f func(took time.Duration, err error)) { j.observe = f
 // Close lets go of the file.
 func (j *Journal) Close() error { return j.db.Close() }
 
-// Update runs f in one synced transaction.
+// Err is the damage that was found since the journal was opened; nil if there was none.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.broken
+}
+
+// Update runs f in one synced transaction. After damage was found it does nothing: what it would build upon may be gone.
 func (j *Journal) Update(f func(*Tx) error) (err error) {
 	if j.observe != nil {
 		defer func(begun time.Time) { j.observe(time.Since(begun), err) }(time.Now())
 	}
-	return j.db.Update(func(tx *bolt.Tx) error { return f(&Tx{tx}) })
+	return j.write(func(tx *bolt.Tx) error {
+		if err := f(&Tx{tx}); err != nil {
+			return err
+		}
+		if err := fault.Hit("journal.write.before-commit"); err != nil {
+			return writeError(j.path, err)
+		}
+		return nil
+	})
+}
+
+func (j *Journal) write(f func(*bolt.Tx) error) (err error) {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if err := j.Err(); err != nil {
+		return err
+	}
+	tx, err := j.db.Begin(true)
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", j.path, err)
+	}
+	defer j.guard(tx, &err)()
+	if err := f(tx); err != nil {
+		_ = tx.Rollback()
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return writeError(j.path, err)
+	}
+	return nil
 }
 
 // View runs f on a consistent state. Byte slices inside records are copies.
-func (j *Journal) View(f func(*Tx) error) error {
-	return j.db.View(func(tx *bolt.Tx) error { return f(&Tx{tx}) })
-}
-
-// Tx gives access to the records inside Update or View.
-type Tx struct{ tx *bolt.Tx }
-
-func put(t *Tx, bucket, key []byte, v any) error {
-	b, err := json.Marshal(v)
+func (j *Journal) View(f func(*Tx) error) (err error) {
+	tx, err := j.db.Begin(false)
 	if err != nil {
-		return err
+		return fmt.Errorf("journal %s: %w", j.path, err)
 	}
-	return t.tx.Bucket(bucket).Put(key, b)
+	defer j.guard(tx, &err)()
+	err = f(&Tx{tx})
+	return errors.Join(err, tx.Rollback())
 }
 
-func get[T any](t *Tx, bucket, key []byte) (*T, error) {
-	b := t.tx.Bucket(bucket).Get(key)
-	if b == nil {
-		return nil, ErrMissing
-	}
-	v := new(T)
-	if err := json.Unmarshal(b, v); err != nil {
-		return nil, fmt.Errorf("%w: %s record %q: %w", ErrDamaged, bucket, key, err)
-	}
-	return v, nil
-}
-
-// each visits the records whose keys begin with prefix, in key order.
-func each[T any](t *Tx, bucket, prefix []byte, f func(*T) error) error {
-	c := t.tx.Bucket(bucket).Cursor()
-	for k, b := c.Seek(prefix); k != nil && hasPrefix(k, prefix); k, b = c.Next() {
-		v := new(T)
-		if err := json.Unmarshal(b, v); err != nil {
-			return fmt.Errorf("%w: %s record %q: %w", ErrDamaged, bucket, k, err)
+// guard turns what bbolt does on bad pages, which it reads through a memory map, into an error: it panics, or the access faults. Panics of f
+// itself go on. Rollback here is the one that touches no page.
+func (j *Journal) guard(tx *bolt.Tx, err *error) func() {
+	was := debug.SetPanicOnFault(true)
+	return func() {
+		r := recover()
+		debug.SetPanicOnFault(was)
+		storage := r != nil && ofStorage(r)
+		func() {
+			defer func() { _ = recover() }()
+			_ = tx.Rollback() // if it has not ended
+		}()
+		if r != nil {
+			if !storage {
+				panic(r)
+			}
+			*err = fmt.Errorf("%w: %v", ErrDamaged, r)
 		}
-		if err := f(v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func hasPrefix(k, p []byte) bool { return len(k) >= len(p) && string(k[:len(p)]) == string(p) }
-
-// drop removes the records whose keys begin with prefix.
-func drop(t *Tx, bucket, prefix []byte) error {
-	c := t.tx.Bucket(bucket).Cursor()
-	for k, _ := c.Seek(prefix); k != nil && hasPrefix(k, prefix); k, _ = c.Seek(prefix) {
-		if err := c.Delete(); err != nil {
-			return err
+		if errors.Is(*err, ErrDamaged) {
+			*err = fmt.Errorf("journal %s: %w; %s", j.path, *err, wayOut)
+			j.mu.Lock()
+			j.broken = cmp.Or(j.broken, *err)
+			j.mu.Unlock()
 		}
 	}
-	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 func open(t *testing.T, path string) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(path, time.Millisecond)
+	j, err := journal.Open(path, journal.Options{Wait: time.Millisecond})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = j.Close() })
 	return j
@@ -25,7 +25,7 @@ func TestOpen_EpochGrowsAndLockHolds(t *testing.T) { // S65
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j := open(t, path)
 	first := j.Epoch()
-	_, err := journal.Open(path, time.Millisecond)
+	_, err := journal.Open(path, journal.Options{Wait: time.Millisecond})
 	require.ErrorIs(t, err, journal.ErrLocked)
 	require.NoError(t, j.Close())
 	j = open(t, path)
@@ -40,7 +40,7 @@ func TestOpen_EpochGrowsAndLockHolds(t *testing.T) { // S65
 func TestOpen_DamagedFileIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	require.NoError(t, os.WriteFile(path, []byte("not a journal, but long enough to be read as one page"), 0o600))
-	_, err := journal.Open(path, time.Millisecond)
+	_, err := journal.Open(path, journal.Options{Wait: time.Millisecond})
 	require.ErrorIs(t, err, journal.ErrDamaged)
 	require.ErrorContains(t, err, path)
 	require.ErrorContains(t, err, "move the file away")
@@ -66,14 +66,19 @@ func TestUpdate_FailedTransactionLeavesNothing(t *testing.T) {
 func TestKeys_AreBoundToPrincipalAndJob(t *testing.T) { // S64
 	j := open(t, filepath.Join(t.TempDir(), "journal.db"))
 	require.NoError(t, j.Update(func(tx *journal.Tx) error {
+		holder := func(principal, key string) string {
+			id, err := tx.KeyJob(principal, key)
+			require.NoError(t, err)
+			return id
+		}
 		require.NoError(t, tx.TakeKey("alice", "k", "job-1"))
-		require.Equal(t, "job-1", tx.KeyJob("alice", "k"))
-		require.Empty(t, tx.KeyJob("bob", "k"))
-		require.Empty(t, tx.KeyJob("alicek", ""))
+		require.Equal(t, "job-1", holder("alice", "k"))
+		require.Empty(t, holder("bob", "k"))
+		require.Empty(t, holder("alicek", ""))
 		require.NoError(t, tx.FreeKey("alice", "k", "job-2")) // not the holder
-		require.Equal(t, "job-1", tx.KeyJob("alice", "k"))
+		require.Equal(t, "job-1", holder("alice", "k"))
 		require.NoError(t, tx.FreeKey("alice", "k", "job-1"))
-		require.Empty(t, tx.KeyJob("alice", "k"))
+		require.Empty(t, holder("alice", "k"))
 		return nil
 	}))
 }

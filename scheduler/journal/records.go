@@ -144,3 +144,11 @@ type Commit struct {
 	Job    string          `json:"job"`
 	Record json.RawMessage `json:"record"`
 }
+
+// Accepted is one entry of the commit state's list of accepted manifests, opaque here. Entries are written one by one: a state that listed them all
+// would be written anew, longer each time, with every task.
+type Accepted struct {
+	Job   string          `json:"job"`
+	Task  int             `json:"task"`
+	Entry json.RawMessage `json:"entry"`
+}

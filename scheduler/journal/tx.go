@@ -36,10 +36,11 @@ func (t *Tx) DropJob(j *Job) error {
 	return errors.Join(t.DropWork(j.ID), t.tx.Bucket(bucketCommits).Delete([]byte(j.ID)))
 }
 
-// DropWork forgets what only a running job needs: its tasks, attempts and manifests.
+// DropWork forgets what only a running job needs: its tasks, attempts, outputs and manifests, and the list of those accepted, which a final commit
+// state has in it.
 func (t *Tx) DropWork(job string) error {
 	p := jobPrefix(job)
-	return errors.Join(drop(t, bucketTasks, p), drop(t, bucketAttempts, p), drop(t, bucketManifests, p), drop(t, bucketOutputs, p))
+	return errors.Join(drop(t, bucketAccepted, p), drop(t, bucketTasks, p), drop(t, bucketAttempts, p), drop(t, bucketManifests, p), drop(t, bucketOutputs, p))
 }
 
 func idempotencyKey(principal, key string) []byte {
@@ -47,19 +48,26 @@ func idempotencyKey(principal, key string) []byte {
 }
 
 // KeyJob is the job that holds an idempotency key; "" if none.
-func (t *Tx) KeyJob(principal, key string) string {
-	return string(t.tx.Bucket(bucketKeys).Get(idempotencyKey(principal, key)))
+func (t *Tx) KeyJob(principal, key string) (string, error) {
+	b, err := t.read(bucketKeys, idempotencyKey(principal, key))
+	if errors.Is(err, ErrMissing) {
+		return "", nil
+	}
+	return string(b), err
 }
 
 // TakeKey binds a key to a job.
 func (t *Tx) TakeKey(principal, key, job string) error {
-	return t.tx.Bucket(bucketKeys).Put(idempotencyKey(principal, key), []byte(job))
+	return t.store(bucketKeys, idempotencyKey(principal, key), []byte(job))
 }
 
 // FreeKey releases a key, if that job still holds it.
 func (t *Tx) FreeKey(principal, key, job string) error {
-	if key == "" || t.KeyJob(principal, key) != job {
+	if key == "" {
 		return nil
+	}
+	if holder, err := t.KeyJob(principal, key); err != nil || holder != job {
+		return err
 	}
 	return t.tx.Bucket(bucketKeys).Delete(idempotencyKey(principal, key))
 }
@@ -70,28 +78,37 @@ func (t *Tx) PutCommit(c *Commit) error { return put(t, bucketCommits, []byte(c.
 // Commit reads a job's commit state; ErrMissing.
 func (t *Tx) Commit(job string) (*Commit, error) { return get[Commit](t, bucketCommits, []byte(job)) }
 
+// PutAccepted adds to the list of accepted manifests of a commit state that is not final.
+func (t *Tx) PutAccepted(a *Accepted) error {
+	return put(t, bucketAccepted, fmt.Appendf(nil, "%s/%08d", a.Job, a.Task), a)
+}
+
+// EachAccepted visits the list in task order.
+func (t *Tx) EachAccepted(job string, f func(*Accepted) error) error {
+	return each(t, bucketAccepted, jobPrefix(job), f)
+}
+
 // PutTask writes a planned task; its attempt fields are empty.
 func (t *Tx) PutTask(task *planv1.Task) error {
 	b, err := proto.Marshal(task)
 	if err != nil {
 		return err
 	}
-	return t.tx.Bucket(bucketTasks).Put(taskKey(task.JobId, task.Stage, task.Task), b)
+	return t.store(bucketTasks, taskKey(task.JobId, task.Stage, task.Task), b)
 }
 
 // Tasks reads a job's planned tasks in order.
 func (t *Tx) Tasks(job string) ([]*planv1.Task, error) {
 	var out []*planv1.Task
-	p := jobPrefix(job)
-	c := t.tx.Bucket(bucketTasks).Cursor()
-	for k, b := c.Seek(p); k != nil && hasPrefix(k, p); k, b = c.Next() {
+	err := t.scan(bucketTasks, jobPrefix(job), func(k, b []byte) error {
 		task := &planv1.Task{}
 		if err := proto.Unmarshal(b, task); err != nil {
-			return nil, fmt.Errorf("%w: task record %q: %w", ErrDamaged, k, err)
+			return fmt.Errorf("%w: task record %q: %w", ErrDamaged, k, err)
 		}
 		out = append(out, task)
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // PutAttempt writes an attempt.

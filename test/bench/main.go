@@ -7,15 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy|dispatch [flags]")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -31,6 +32,9 @@ func run(ctx context.Context, what string, args []string) error {
 	out := fs.String("out", "", "copy: directory to write to")
 	threads := fs.Int("threads", 2, "threads of DuckDB, the same on both sides")
 	memory := fs.String("memory", "4GiB", "memory limit, the same on both sides")
+	apart := fs.Bool("apart", false, "dispatch: the simulated executors are a process of their own")
+	profile := fs.String("profile", "", "dispatch: file for a CPU profile")
+	addr := fs.String("scheduler", "", "executors: address of the scheduler")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -41,8 +45,12 @@ func run(ctx context.Context, what string, args []string) error {
 		return insert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
 	case "copy":
 		return copyOnce(ctx, *data, *out, *threads, *memory)
+	case "dispatch":
+		return dispatch(ctx, *apart, *profile)
+	case "executors": // what dispatch starts
+		return simulate(ctx, *addr, simulatedExecutors, simulatedSlots, func() { fmt.Println("joined") })
 	}
-	return fmt.Errorf("%q: want latency, insert or copy", what)
+	return fmt.Errorf("%q: want latency, insert, copy or dispatch", what)
 }
 
 func orDefault(n, d int) int {
