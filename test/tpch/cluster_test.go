@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/client"
 	"github.com/signet-io/signet/test/harness"
@@ -110,4 +109,3 @@ func again(t testing.TB, format string, args ...any) string {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	return fmt.Sprintf("CGO_ENABLED=1 go test -count=1 ./test/tpch -run '^%s$' ", name) + fmt.Sprintf(format, args...)
 }
-

@@ -73,6 +73,9 @@ func TestTPCH_QueriesOverThreeExecutors(t *testing.T) {
 				} else {
 					l.adapt = got
 				}
+				if os.Getenv("SHOWPLAN") != "" {
+					t.Log(got.plan)
+				}
 				t.Logf("%s: %d rows, %d stages, %d tasks, %s (one DuckDB: %s) %s", planner, len(got.rows), got.stages, got.tasks, ms(got.took), ms(l.alone), got.whole)
 			}
 		})
