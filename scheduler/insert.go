@@ -39,6 +39,9 @@ func planFailure(err error) error {
 	if errors.As(err, &pe) {
 		return &jobFailure{journal.JobError{Code: codeUser, Message: pe.Message, Hint: pe.Hint}, err}
 	}
+	if errors.Is(err, plan.ErrPhysical) {
+		return &jobFailure{journal.JobError{Code: codeUser, Message: err.Error()}, err}
+	}
 	return err
 }
 

@@ -13,10 +13,13 @@ import (
 // SubmitPhysical runs a plan that is cut and divided already, as a job of a principal, and returns the job's id. It ends in Result: a table is
 // written by a statement, which prepares its write. The plan lives as long as this process: a job that a restart interrupts fails.
 func (s *Server) SubmitPhysical(principal string, p plan.Physical) (string, error) {
-	if p.Spec != nil || len(p.Above) == 0 || p.Above[0].Op != plan.OpResult {
+	if p.Spec != nil || len(p.Above) == 0 || p.Above[0] == nil || p.Above[0].Op != plan.OpResult {
 		return "", fail(codeUser, "write tables with INSERT or CREATE TABLE AS", "a physical plan ends in Result")
 	}
-	if _, err := plan.Validate(p.Tasks, p.Columns, s.limits(0)); err != nil {
+	p.Request.Limits, p.Request.MaxResultBytes = s.limits(0), int64(s.cfg.Limits.MaxResultBytes)
+	match, given := s.rootPredicate(), p.Request.Root
+	p.Request.Root = func(n *plan.Node) bool { return match(n) || given != nil && given(n) }
+	if err := wellFormed(p); err != nil {
 		return "", planFailure(err)
 	}
 	id, err := uuid.NewV7()
@@ -35,6 +38,20 @@ func (s *Server) SubmitPhysical(principal string, p plan.Physical) (string, erro
 	return j.id, nil
 }
 
+// wellFormed plans all of a plan, which the job does anew: what is bad is refused before there is a job.
+func wellFormed(p plan.Physical) error {
+	for _, mode := range []plan.Mode{p.Mode, plan.Static} {
+		planner, err := plan.FromPhysical(mode, p)
+		if err == nil {
+			_, err = planner.Next(nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // runPhysical runs a submitted plan. Its root is split off as off a statement's (S6).
 func (s *Server) runPhysical(j *job) error {
 	v, ok := s.physical.LoadAndDelete(j.id)
@@ -42,9 +59,7 @@ func (s *Server) runPhysical(j *job) error {
 	if !ok || !isPlan {
 		return fail(codeLost, "submit the plan again", "the scheduler restarted before this plan had run, and plans are not kept")
 	}
-	p.Request.Limits, p.Request.MaxResultBytes = s.limits(s.pool.Connected()), int64(s.cfg.Limits.MaxResultBytes)
-	match, given := s.rootPredicate(), p.Request.Root
-	p.Request.Root = func(n *plan.Node) bool { return match(n) || given != nil && given(n) }
+	p.Request.Limits = s.limits(s.pool.Connected())
 	q := &query{}
 	var err error
 	if q.planner, err = plan.FromPhysical(p.Mode, p); err != nil {
