@@ -69,6 +69,9 @@ func TestTPCH_QueriesOverThreeExecutors(t *testing.T) {
 			for _, planner := range planners {
 				got, err := c.query(t.Context(), files(dir, sql, tables...), settings(planner))
 				require.NoError(t, err, "%s\n%s", planner, got.plan)
+				if testing.Verbose() && *only >= 0 {
+					t.Log(got.plan)
+				}
 				if got.stages < 2 {
 					t.Errorf("query %d, %s planner: it ran in one stage: %s\n%s", n+1, planner, got.whole, got.plan)
 				}

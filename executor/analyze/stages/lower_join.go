@@ -122,8 +122,9 @@ func start(open []*leaf) *leaf {
 	return best
 }
 
-// choose picks the next side to join: whole and small ones that an equality connects first, because they only take rows away or widen them; then those that can be
-// hashed; then what other conditions connect, which may multiply rows; then the rest. keyed: by hash.
+// choose picks the next side to join: whole and small ones that an equality connects first, because most of those only take rows away or widen them; then those that
+// can be hashed; then what other conditions connect, which may multiply rows; then the rest. A small side that is equated to a large one as well waits for that: the
+// customers of an order are one, those of a supplier's nation are many. keyed: by hash.
 func (p *planner) choose(cur *leaf, open []*leaf, conds []ast.Value) (next *leaf, keyed bool) {
 	connected := func(l *leaf, equal bool) bool {
 		return slices.ContainsFunc(conds, func(c ast.Value) bool {
@@ -131,8 +132,13 @@ func (p *planner) choose(cur *leaf, open []*leaf, conds []ast.Value) (next *leaf
 			return r.meets(l.cols) && r.meets(cur.cols) && cur.cols.plus(l.cols).has(r) && (!equal || equates(c, cur.cols, l.cols))
 		})
 	}
+	waits := func(l *leaf) bool {
+		return slices.ContainsFunc(open, func(o *leaf) bool {
+			return !p.small(o.low) && slices.ContainsFunc(conds, func(c ast.Value) bool { return equates(c, l.cols, o.cols) })
+		})
+	}
 	for _, l := range open {
-		if p.small(l.low) && connected(l, true) {
+		if p.small(l.low) && connected(l, true) && !waits(l) {
 			return l, false
 		}
 	}
