@@ -12,6 +12,7 @@ TEST_FLAGS ?=
 SEEDS ?= 10000
 JOBS ?= 200
 SEED ?=
+QUERIES ?= 1000
 FIRST ?= 1
 LDFLAGS := -X github.com/signet-io/signet/internal/cli.Version=$(VERSION) -X main.version=$(VERSION)
 
@@ -52,6 +53,7 @@ test: ## Run every test that needs only Go and a C compiler
 	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) $(CGO_PACKAGES)
 	CGO_ENABLED=1 go test -race -timeout 20m $(TEST_FLAGS) $(RACE_PACKAGES)
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch
 
 .PHONY: sim
 sim: ## Play SEEDS schedules of the job engine in which everything goes wrong, from FIRST on (docs/simulation.md)
@@ -69,6 +71,11 @@ mutants: ## Break Signet on purpose, in one way after another, and show that the
 .PHONY: test-e2e
 test-e2e: ## Run only the tests that start real processes
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch
+
+.PHONY: tpch
+tpch: build ## Compare TPC-H at scale 0.1, and QUERIES random queries from seed FIRST on, over 3 executors with one DuckDB (needs Python 3)
+	QUERIES=$(QUERIES) FIRST=$(FIRST) test/tpch/run.sh
 
 .PHONY: lint
 lint: lint-go lint-proto lint-semantics ## Check style, dependency rules, protos, that generated code is current, and that each statement has its tests
@@ -114,6 +121,7 @@ nightly: ## Everything, longer: all tests thrice, fuzzing, interop, benchmarks
 	for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$t/*_test.go | sed 's/func //'); do go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s "$$t"; done; done
 	$(MAKE) interop
+	$(MAKE) tpch
 	$(MAKE) bench
 
 .PHONY: clean

@@ -49,7 +49,7 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 		}
 		a.sources = append(a.sources, src)
 	}
-	req = &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, Sources: a.sources, NowMicros: now}
+	req = &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, Sources: a.sources, NowMicros: now, WholeBytes: j.settings().BroadcastBytes}
 	if a.result, err = s.analyzeOnce(ctx, req); err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func planFailure(err error) error {
 		return &jobFailure{journal.JobError{Code: codeUser, Message: pe.Message, Hint: pe.Hint}, err}
 	}
 	if errors.Is(err, plan.ErrPhysical) {
-		return fail(codeUser, "", "%w", err)
+		return &jobFailure{journal.JobError{Code: codeUser, Message: err.Error()}, err}
 	}
 	return err
 }

@@ -31,9 +31,18 @@ func (a *analysis) stage(bound []*planv1.Column) error {
 	case !a.reads:
 		a.out.Staged = stages.Single(q, "DuckDB knows its rows without reading any")
 	default:
-		a.out.Staged, err = stages.Plan(a.ctx, a.inst, q, stages.DefaultOptions)
+		a.out.Staged, err = stages.Plan(a.ctx, a.inst, q, a.stageOptions())
 	}
 	return err
+}
+
+// stageOptions: who wants less to be read by every task gets that.
+func (a *analysis) stageOptions() stages.Options {
+	o := stages.DefaultOptions
+	if n := a.req.GetWholeBytes(); n != 0 {
+		o.WholeBytes = min(o.WholeBytes, n)
+	}
+	return o
 }
 
 // inOneTask answers why tasks cannot share the files of a source; empty: they can. Text files are shared if nothing in how they are read is guessed from

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/analyze/stages/querygen"
 	"github.com/signet-io/signet/executor/analyze/stages/stagetest"
@@ -106,5 +107,24 @@ func TestAnalyze_PinnedText(t *testing.T) {
 		out, _ := twoRounds(t, dir, sql)
 		require.Nil(t, out.Error, "%s: %v", sql, out.Error)
 		require.Contains(t, out.Staged.NotStaged, "inferred", sql)
+	}
+}
+
+// Who wants no side of a join to be read by every task gets both hashed, however small they are.
+func TestAnalyze_WholeBytes(t *testing.T) {
+	dir := testData(t)
+	write(t, dir, "COPY (SELECT i, i % 7 AS k FROM range(5000) t(i)) TO '$DIR/big.parquet'", "COPY (SELECT i AS k FROM range(40) t(i)) TO '$DIR/small.parquet'")
+	const sql = "SELECT count(*) FROM big JOIN small USING (k)"
+	_, sources := twoRounds(t, dir, sql)
+	for bytes, kinds := range map[int64]int{0: 0, -1: 2, 1 << 40: 0} {
+		out := Analyze(t.Context(), testPool, &executorv1.Analyze{Sql: sql, Sources: sources, WholeBytes: bytes})
+		require.Nil(t, out.Error)
+		hashed := 0
+		for _, s := range out.Staged.Stages {
+			if s.Output == planv1.ExchangeKind_EXCHANGE_KIND_HASH {
+				hashed++
+			}
+		}
+		require.Equal(t, kinds, hashed, "%d bytes: %v", bytes, out.Staged.Stages)
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -31,6 +32,9 @@ func FromPhysical(mode Mode, p Physical) (Planner, error) {
 	stages, err := Validate(p.Tasks, p.Columns, limits)
 	if err != nil {
 		return nil, err
+	}
+	if slices.Contains(p.Above, nil) {
+		return nil, fmt.Errorf("%w: an operator above its stages is missing", ErrPhysical)
 	}
 	exchanges := make([]*Node, len(stages))
 	var last *Node

@@ -20,6 +20,9 @@ func Validate(tasks []*planv1.Task, columns [][]*planv1.Column, limits Limits) (
 	if len(tasks) > limits.MaxJobTasks {
 		return nil, &Error{Message: fmt.Sprintf("the plan has %d tasks; at most %d are allowed in one job", len(tasks), limits.MaxJobTasks), Hint: "divide the work more coarsely"}
 	}
+	if err := complete(tasks, columns); err != nil {
+		return nil, bad("%v", err)
+	}
 	var stages [][]*planv1.Task
 	for _, t := range tasks {
 		switch s := int(t.GetStage()); {
@@ -62,6 +65,29 @@ func Validate(tasks []*planv1.Task, columns [][]*planv1.Column, limits Limits) (
 		return nil, bad("stage %d: nothing reads it", i)
 	}
 	return stages, nil
+}
+
+// complete: nothing is missing where a list has a place for it.
+func complete(tasks []*planv1.Task, columns [][]*planv1.Column) error {
+	for i, cols := range columns {
+		if slices.Contains(cols, nil) {
+			return fmt.Errorf("stage %d: a column is missing", i)
+		}
+	}
+	for i, t := range tasks {
+		if t == nil {
+			return fmt.Errorf("task %d of all is missing", i)
+		}
+		for _, s := range t.GetSources() {
+			if ex := s.GetExchange(); slices.Contains(ex.GetColumns(), nil) || slices.Contains(ex.GetParts(), nil) {
+				return fmt.Errorf("task %d of all: a column or a part of source %s is missing", i, s.GetView())
+			}
+		}
+		if slices.Contains(t.GetWrite().GetColumns(), nil) {
+			return fmt.Errorf("task %d of all: a column that it writes is missing", i)
+		}
+	}
+	return nil
 }
 
 func checkWork(tasks []*planv1.Task, columns []*planv1.Column, last bool) error {

@@ -1316,12 +1316,14 @@ func (x *Leave) GetReason() string {
 
 // Analyze parses and, when every source is known, binds a SELECT. It runs in a DuckDB that sees the sources and nothing else.
 type Analyze struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Sql           string                 `protobuf:"bytes,2,opt,name=sql,proto3" json:"sql,omitempty"`                               // one SELECT or VALUES statement
-	Sources       []*v1.Source           `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`                       // resolved; by Source.view
-	BindOnly      bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql reads the sources by their views, and nothing else
-	NowMicros     int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Sql       string                 `protobuf:"bytes,2,opt,name=sql,proto3" json:"sql,omitempty"`                               // one SELECT or VALUES statement
+	Sources   []*v1.Source           `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`                       // resolved; by Source.view
+	BindOnly  bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql reads the sources by their views, and nothing else
+	NowMicros int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
+	// Size up to which every task reads the smaller side of a join straight from its source. 0: the executor's own choice; negative: none.
+	WholeBytes    int64 `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1387,6 +1389,13 @@ func (x *Analyze) GetBindOnly() bool {
 func (x *Analyze) GetNowMicros() int64 {
 	if x != nil {
 		return x.NowMicros
+	}
+	return 0
+}
+
+func (x *Analyze) GetWholeBytes() int64 {
+	if x != nil {
+		return x.WholeBytes
 	}
 	return 0
 }
@@ -2338,7 +2347,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa8\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xc9\x01\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2346,7 +2355,9 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\asources\x18\x03 \x03(\v2\x16.signet.plan.v1.SourceR\asources\x12\x1b\n" +
 	"\tbind_only\x18\x04 \x01(\bR\bbindOnly\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x05 \x01(\x03R\tnowMicros\"\xaf\x03\n" +
+	"now_micros\x18\x05 \x01(\x03R\tnowMicros\x12\x1f\n" +
+	"\vwhole_bytes\x18\x06 \x01(\x03R\n" +
+	"wholeBytes\"\xaf\x03\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +

@@ -122,17 +122,23 @@ func start(open []*leaf) *leaf {
 	return best
 }
 
-// choose picks the next side to join: whole and small ones that are connected first, because they only take rows away or widen them; then those that can be
-// hashed; then the rest. keyed: by hash.
+// choose picks the next side to join: whole and small ones that an equality connects first, because most of those only take rows away or widen them; then those that
+// can be hashed; then what other conditions connect, which may multiply rows; then the rest. A small side that is equated to a large one as well waits for that: the
+// customers of an order are one, those of a supplier's nation are many. keyed: by hash.
 func (p *planner) choose(cur *leaf, open []*leaf, conds []ast.Value) (next *leaf, keyed bool) {
-	connected := func(l *leaf) bool {
+	connected := func(l *leaf, equal bool) bool {
 		return slices.ContainsFunc(conds, func(c ast.Value) bool {
 			r := refs(c)
-			return r.meets(l.cols) && r.meets(cur.cols) && cur.cols.plus(l.cols).has(r)
+			return r.meets(l.cols) && r.meets(cur.cols) && cur.cols.plus(l.cols).has(r) && (!equal || equates(c, cur.cols, l.cols))
+		})
+	}
+	waits := func(l *leaf) bool {
+		return slices.ContainsFunc(open, func(o *leaf) bool {
+			return !p.small(o.low) && slices.ContainsFunc(conds, func(c ast.Value) bool { return equates(c, l.cols, o.cols) })
 		})
 	}
 	for _, l := range open {
-		if connected(l) && p.small(l.low) {
+		if p.small(l.low) && connected(l, true) && !waits(l) {
 			return l, false
 		}
 	}
@@ -144,12 +150,24 @@ func (p *planner) choose(cur *leaf, open []*leaf, conds []ast.Value) (next *leaf
 			return l, true
 		}
 	}
-	for _, l := range open {
-		if connected(l) {
-			return l, false
+	for _, few := range []bool{true, false} {
+		for _, l := range open {
+			if connected(l, false) && (!few || p.small(l.low)) {
+				return l, false
+			}
 		}
 	}
 	return open[0], false
+}
+
+// equates reports that a condition is an equality of something of one side with something of the other.
+func equates(c ast.Value, left, right idset) bool {
+	o, ok := c.(*ast.Object)
+	if !ok || o.Str("class") != "COMPARISON" || o.Str("type") != "COMPARE_EQUAL" && o.Str("type") != "COMPARE_NOT_DISTINCT_FROM" {
+		return false
+	}
+	a, b := refs(o.Get("left")), refs(o.Get("right"))
+	return len(a) > 0 && len(b) > 0 && (left.has(a) && right.has(b) || left.has(b) && right.has(a))
 }
 
 // small sides are read by every task.

@@ -6,31 +6,47 @@ import (
 	"strings"
 )
 
+// mostRows bounds what joins may give, should they connect every row with every other one.
+const mostRows = 60_000
+
 // from fills FROM, and answers the columns and an order that tells all rows apart, if there is one.
 func (g *Generator) from(q *Query, depth int, ctes []cte) (scope, []string) {
 	var s scope
 	var unique []string
 	var using scope
 	known, commas := true, g.one(4)
+	q.most = 1
 	for i := range pick(g, 1, 1, 1, 2, 2, 2, 3, 4) {
+		if q.most > mostRows/4 {
+			break
+		}
 		f := From{Alias: g.alias()}
 		var own scope
+		var sub *Query
+		if depth > 0 && g.one(5) {
+			sub, own = g.query(depth-1, ctes)
+		}
+		var named *cte
+		if len(ctes) > 0 && g.one(2) {
+			named = &ctes[g.n(len(ctes))]
+		}
+		rows := 1
 		switch {
-		case depth > 0 && g.one(5):
-			sub, outs := g.query(depth-1, ctes)
-			f.Sub = sub
-			own = outs
-			known = false
-		case len(ctes) > 0 && g.one(2):
-			c := pick(g, ctes...)
-			f.Table, own, known = c.name, c.cols, false
+		case sub != nil && q.most*sub.most <= mostRows:
+			f.Sub, known, rows = sub, false, sub.most
+		case named != nil && q.most*named.most <= mostRows:
+			f.Table, own, known, rows = named.name, named.cols, false, named.most
 		default:
+			own = nil
 			n := pick(g, 0, 0, 0, 1, 1, 1, 2, 2, 3)
 			if g.one(15) {
 				n = 4 // no rows
 			}
+			for n < 3 && q.most*g.tables[n].Rows > mostRows {
+				n++
+			}
 			t := g.tables[n]
-			f.Table = t.Name
+			f.Table, rows = t.Name, max(1, t.Rows)
 			for _, c := range t.Columns {
 				own = append(own, ref{c.Name, c.Kind})
 			}
@@ -43,7 +59,7 @@ func (g *Generator) from(q *Query, depth int, ctes []cte) (scope, []string) {
 			}
 			visible := g.joinTo(&f, s, own, commas)
 			if len(f.Using) > 0 && visible {
-				for _, c := range columns {
+				for _, c := range g.columns {
 					if slices.Contains(f.Using, c.Name) {
 						using = append(using, ref{c.Name, c.Kind})
 					}
@@ -60,6 +76,7 @@ func (g *Generator) from(q *Query, depth int, ctes []cte) (scope, []string) {
 				f.On = nil
 			}
 		}
+		q.most *= rows
 		s = append(s, own...)
 		q.From = append(q.From, f)
 	}

@@ -60,7 +60,7 @@ func (g *Generator) query(depth int, ctes []cte) (*Query, scope) {
 	var with []CTE
 	if depth > 1 && g.one(5) {
 		sub, outs := g.query(depth-1, ctes)
-		c := cte{g.alias(), outs}
+		c := cte{g.alias(), outs, sub.most}
 		with = append(with, CTE{c.name, sub})
 		ctes = append(ctes[:len(ctes):len(ctes)], c, c)
 	}
@@ -77,6 +77,7 @@ func (g *Generator) query(depth int, ctes []cte) (*Query, scope) {
 type cte struct {
 	name string
 	cols scope
+	most int
 }
 
 // setOperation makes two SELECTs with the same kinds of columns.
@@ -106,6 +107,7 @@ func (g *Generator) setOperation(depth int, ctes []cte) (*Query, scope) {
 		outs[i] = ref{sides[0].Items[i].Alias, kinds[i]}
 	}
 	sides[0].Set = &SetOp{pick(g, "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL"), sides[1]}
+	sides[0].most += sides[1].most
 	return sides[0], outs
 }
 

@@ -21,6 +21,7 @@ type Query struct {
 	Limit    int // 0: none
 	Offset   int
 	Total    bool // the order is total
+	most     int  // how many rows its FROM can give
 }
 
 // CTE is a common table expression.

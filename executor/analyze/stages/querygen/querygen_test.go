@@ -56,3 +56,25 @@ func TestMinimize_FindsTheSmallest(t *testing.T) {
 		require.Equal(t, before, q.String(), "the query itself stays as it is")
 	}
 }
+
+// No query joins so much that comparing would take long.
+func TestGenerator_BoundsItsJoins(t *testing.T) {
+	for seed := range uint64(200) {
+		for _, g := range []*Generator{New(seed), NewStored(seed)} {
+			for range 50 {
+				q := g.Query()
+				require.LessOrEqual(t, q.most, 4*mostRows, q)
+				require.Positive(t, q.most)
+			}
+		}
+	}
+}
+
+func TestNewStored_HasTypesThatFilesHave(t *testing.T) {
+	for _, tab := range NewStored(1).Tables() {
+		for _, c := range tab.Columns {
+			require.NotEqual(t, "HUGEINT", c.Type)
+		}
+		require.NotContains(t, tab.SQL, "AS HUGEINT) AS")
+	}
+}

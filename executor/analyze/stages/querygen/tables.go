@@ -3,6 +3,7 @@ package querygen
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -57,14 +58,28 @@ var columns = []Column{
 
 // Generator makes tables and queries of a seed.
 type Generator struct {
-	rng    *rand.Rand
-	tables []Table
-	next   int
+	rng     *rand.Rand
+	columns []Column
+	tables  []Table
+	next    int
 }
 
 // New starts a generator.
-func New(seed uint64) *Generator {
-	g := &Generator{rng: rand.New(rand.NewPCG(seed, 4711))} //nolint:gosec // repeatable on purpose
+func New(seed uint64) *Generator { return start(seed, columns) }
+
+// NewStored is New for tables that lie in files, which have no HUGEINT.
+func NewStored(seed uint64) *Generator {
+	cols := slices.Clone(columns)
+	for i, c := range cols {
+		if c.Kind == Huge {
+			cols[i].Kind, cols[i].Type = Wide, "DECIMAL(38,0)"
+		}
+	}
+	return start(seed, cols)
+}
+
+func start(seed uint64, cols []Column) *Generator {
+	g := &Generator{rng: rand.New(rand.NewPCG(seed, 4711)), columns: cols} //nolint:gosec // repeatable on purpose
 	for i, rows := range []int{150 + g.n(150), 40 + g.n(60), 5 + g.n(20), 1 + g.n(3), 0} {
 		g.tables = append(g.tables, g.table(fmt.Sprintf("t%d", i), rows))
 	}
@@ -83,9 +98,9 @@ func pick[T any](g *Generator, of ...T) T { return of[g.n(len(of))] }
 
 // table writes a query for rows of small domains, with NULLs, skew and extreme values.
 func (g *Generator) table(name string, rows int) Table {
-	t := Table{Name: name, Columns: columns, Rows: rows}
+	t := Table{Name: name, Columns: g.columns, Rows: rows}
 	var items []string
-	for _, c := range columns {
+	for _, c := range g.columns {
 		e := g.values(c)
 		if c.Name != "id" && g.n(3) > 0 {
 			e = fmt.Sprintf("CASE WHEN %s %% %d = 0 THEN NULL ELSE %s END", g.mix(), 3+g.n(9), e)
@@ -103,8 +118,8 @@ func (g *Generator) mix() string {
 
 // domain is a number below n, in one of two distributions.
 func (g *Generator) domain(n int) string {
-	if g.one(3) { // most rows have one value
-		return fmt.Sprintf("CASE WHEN %s < 800 THEN %d ELSE %s %% %d END", g.mix(), g.n(n), g.mix(), n)
+	if g.one(3) { // nine of ten rows have one value
+		return fmt.Sprintf("CASE WHEN %s < 908 THEN %d ELSE %s %% %d END", g.mix(), g.n(n), g.mix(), n)
 	}
 	return fmt.Sprintf("%s %% %d", g.mix(), n)
 }
@@ -118,7 +133,7 @@ func (g *Generator) values(c Column) string {
 	case "q":
 		return "(" + g.domain(8) + ") / 2"
 	case "s":
-		return pick(g, "'v' || (", "'' || (") + g.domain(6) + ")"
+		return pick(g, "'v' || (", "'v' || (", "'' || (", "'é日𝄞' || (") + g.domain(6) + ")"
 	case "x":
 		return "(" + g.mix() + ") - 500"
 	case "m":
