@@ -18,6 +18,8 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/exchangeclient"
+	"github.com/signet-io/signet/internal/flightrows"
 	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/flightsql"
@@ -34,6 +36,9 @@ type flightListener struct {
 
 // defaultFlightMessage is the largest message that a Flight client may send.
 const defaultFlightMessage = 64 << 20
+
+// defaultEndpointBytes is from which size on results stay on their executors.
+const defaultEndpointBytes = 16 << 20
 
 // checkFlight holds the same rule for this listener as for the other: what is not loopback demands TLS and tokens.
 func checkFlight(cfg *config.Config) error {
@@ -68,7 +73,7 @@ func (s *Server) listenFlight(g *guard) error {
 	}
 	f := &flightListener{grpc: grpc.NewServer(opts...), addr: l.Addr().String()}
 	f.service = flightsql.New(flightsql.Config{
-		Backend: &flightBackend{s}, Principal: principal, Version: s.opts.Version, MaxMessage: limit, Kept: outputKept, Logger: s.log,
+		Backend: &flightBackend{s, g}, Principal: principal, Version: s.opts.Version, MaxMessage: limit, Kept: outputKept, Logger: s.log,
 		Handshake: g.handshake,
 	})
 	f.service.Register(f.grpc)
@@ -108,7 +113,10 @@ func (s *Server) stopFlight(ctx context.Context) {
 }
 
 // flightBackend gives Flight SQL the jobs of this scheduler.
-type flightBackend struct{ s *Server }
+type flightBackend struct {
+	s     *Server
+	guard *guard
+}
 
 var _ flightsql.Backend = (*flightBackend)(nil)
 
@@ -116,7 +124,7 @@ var _ flightsql.Backend = (*flightBackend)(nil)
 func (b *flightBackend) Submit(who string, st flightsql.Statement) (string, bool, error) {
 	req := &schedulerv1.SubmitRequest{Sql: st.SQL, IdempotencyKey: st.Key, DefaultCatalog: st.Catalog, DefaultSchema: st.Schema}
 	if st.Input == "" {
-		j, existing, err := b.s.submit(who, req)
+		j, existing, err := b.s.submit(who, req, func(rec *journal.Job) { rec.Keep = b.keepRows(who) })
 		if err != nil {
 			return "", false, grpcError(err)
 		}
@@ -174,6 +182,9 @@ func (b *flightBackend) Rows(who, id string) (io.ReadCloser, int64, error) {
 	j.mu.Lock()
 	out := j.output
 	j.mu.Unlock()
+	if part := out.part(); part != nil {
+		return b.s.relay(id, part), part.GetBytes(), nil
+	}
 	gone := status.Errorf(codes.FailedPrecondition, "the rows of job %s are gone: they are kept for %s, and not over a restart; run the query again, under a new key if it has one", id, outputKept)
 	if out == nil {
 		return nil, 0, gone
@@ -186,6 +197,39 @@ func (b *flightBackend) Rows(who, id string) (io.ReadCloser, int64, error) {
 		return nil, 0, status.Errorf(codes.Internal, "the rows of job %s: %v", id, err)
 	}
 	return &section{io.NewSectionReader(f, 0, size), f}, size, nil
+}
+
+// keepRows says from which size on results stay on their executors.
+func (b *flightBackend) keepRows(who string) *journal.KeepRows {
+	if b.s.cfg.Flight.Endpoints == config.EndpointsScheduler {
+		return nil
+	}
+	keep := &journal.KeepRows{Above: int64(cmp.Or(b.s.cfg.Flight.EndpointBytes, defaultEndpointBytes))}
+	for _, c := range b.guard.clients {
+		if c.principal == who {
+			keep.Readers = append(keep.Readers, c.sum[:])
+		}
+	}
+	return keep
+}
+
+// Location implements flightsql.Backend. An executor that only its own machine reaches is named to clients of that machine: others would take their
+// token to whatever listens there on theirs.
+func (b *flightBackend) Location(who, id string) (*flightsql.Location, error) {
+	j, err := b.lookup(who, id)
+	if err != nil {
+		return nil, err
+	}
+	part := j.located()
+	local := exchangeclient.IsLoopback(part.GetAddress())
+	if part.GetAddress() == "" || local && !exchangeclient.IsLoopback(b.s.flight.addr) {
+		return nil, nil
+	}
+	at := &flightsql.Location{URI: "grpc+tls://" + part.Address, Attempt: part.AttemptId, Secret: flightrows.Secret(part.Ticket), Rows: part.Rows}
+	if local { // executors speak plain text there, and only there
+		at.URI = "grpc+tcp://" + part.Address
+	}
+	return at, nil
 }
 
 type section struct {

@@ -22,6 +22,14 @@ type Statement struct {
 	InputIdentity []string
 }
 
+// Location is where an executor has the rows of a job. They can be had from the scheduler all the same.
+type Location struct {
+	URI     string
+	Attempt string
+	Secret  string // for the ticket
+	Rows    int64
+}
+
 // InputName is the name by which a statement's text refers to Statement.Input.
 const InputName = "arrow-stream.parquet"
 
@@ -33,6 +41,8 @@ type Backend interface {
 	Job(principal, jobID string) (*schedulerv1.Job, <-chan struct{}, error)
 	// Rows opens the rows of a job that has any: an Arrow IPC stream of so many bytes, readable until it is closed.
 	Rows(principal, jobID string) (io.ReadCloser, int64, error)
+	// Location is where an executor serves these rows; nil where clients cannot fetch them from there.
+	Location(principal, jobID string) (*Location, error)
 	// Cancel asks for the job's end; if it will not be cancelled, message says what happened instead.
 	Cancel(principal, jobID string) (cancelled bool, message string, err error)
 	// Columns tells the columns of the statement's result without running it.

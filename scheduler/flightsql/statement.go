@@ -68,13 +68,23 @@ func (s *server) info(who string, job *schedulerv1.Job, desc *flight.FlightDescr
 	}
 	defer rows.Close()
 	expires := time.UnixMilli(job.GetFinishedMillis()).Add(s.Kept)
-	ticket, err := s.ticket(who, job.GetJobId(), expires)
+	var at *Location
+	if job.GetHasRows() {
+		if at, err = s.backend.Location(who, job.GetJobId()); err != nil {
+			return nil, asStatus(err)
+		}
+	}
+	ticket, err := s.ticket(who, job.GetJobId(), expires, at)
 	if err != nil {
 		return nil, err
 	}
+	endpoint := &flight.FlightEndpoint{Ticket: &flight.Ticket{Ticket: ticket}, ExpirationTime: timestamppb.New(expires)}
+	if at != nil { // the scheduler hands them on for clients that cannot reach the executor
+		endpoint.Location, rows.count = []*flight.Location{{Uri: at.URI}, {Uri: flight.LocationReuseConnection}}, at.Rows
+	}
 	return &flight.FlightInfo{
 		Schema: flight.SerializeSchema(rows.Schema(), s.mem), FlightDescriptor: desc, TotalRecords: rows.count, TotalBytes: rows.size, Ordered: true,
-		Endpoint:    []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: ticket}, ExpirationTime: timestamppb.New(expires)}},
+		Endpoint:    []*flight.FlightEndpoint{endpoint},
 		AppMetadata: []byte(job.GetJobId()),
 	}, nil
 }
@@ -115,6 +125,9 @@ func (s *server) open(who string, job *schedulerv1.Job) (*rows, error) {
 	var err error
 	if out.Reader, err = ipc.NewReader(from, ipc.WithAllocator(s.mem)); err != nil {
 		_ = out.from.Close()
+		if status.Code(err) == codes.Unavailable { // they come from an executor
+			return nil, err
+		}
 		return nil, status.Errorf(codes.Internal, "job %s: its rows cannot be read: %v", job.GetJobId(), err)
 	}
 	return out, nil
