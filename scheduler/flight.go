@@ -285,6 +285,20 @@ func (b *flightBackend) Columns(ctx context.Context, who string, st flightsql.St
 	return a.result.GetColumns(), nil
 }
 
+// Parameters implements flightsql.Backend.
+func (b *flightBackend) Parameters(ctx context.Context, who string, st flightsql.Statement) ([]string, error) {
+	j, err := b.unborn(ctx, who, st)
+	if err != nil {
+		return nil, err
+	}
+	defer j.cancel(nil)
+	a, err := b.s.analyzeFor(j.ctx, j, st.SQL, true)
+	if err != nil {
+		return nil, grpcError(asFailure(err))
+	}
+	return a.result.GetParameters(), nil
+}
+
 // unborn is a job that only lends its name and defaults to an analysis: it is nowhere recorded.
 func (b *flightBackend) unborn(ctx context.Context, who string, st flightsql.Statement) (*job, error) {
 	rec, err := newRecord(who, b.s.cfg.Cluster, &schedulerv1.SubmitRequest{Sql: st.SQL, DefaultCatalog: st.Catalog, DefaultSchema: st.Schema})

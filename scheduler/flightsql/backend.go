@@ -47,6 +47,8 @@ type Backend interface {
 	Cancel(principal, jobID string) (cancelled bool, message string, err error)
 	// Columns tells the columns of the statement's result without running it.
 	Columns(ctx context.Context, principal string, st Statement) ([]*planv1.Column, error)
+	// Parameters tells the engine's types of $1, $2, … in a query; "" where it does not say.
+	Parameters(ctx context.Context, principal string, query Statement) ([]string, error)
 	// NewInput makes a file for Statement.Input.
 	NewInput() (*os.File, error)
 

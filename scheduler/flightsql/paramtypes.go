@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"context"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -10,9 +11,47 @@ import (
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
-// parameterSchema is what INSERT INTO t VALUES (?, …) wants bound: the types of the table's columns. Of other parameters nobody knows the types
-// before the values come; then there is no schema, and clients send their values in their own types.
+// parameterSchema is what the statement wants bound: for INSERT INTO t VALUES (?, …) the types of the table's columns, otherwise what DuckDB takes the
+// parameters for, and text where it does not say. Clients may bind other types; some, of JDBC for instance, do not, and take a statement without this
+// schema for one without parameters.
 func (s *server) parameterSchema(ctx context.Context, p *prepared) *arrow.Schema {
+	if out := s.insertSchema(ctx, p); out != nil {
+		return out
+	}
+	st := p.defaults
+	st.SQL = p.numbered()
+	types, err := s.backend.Parameters(ctx, p.principal, st)
+	if err != nil { // what is wrong with the statement shows when it is run
+		types = nil
+	}
+	fields := make([]arrow.Field, p.count)
+	for i := range fields {
+		fields[i] = arrow.Field{Name: strings.TrimPrefix(p.label(i), "$"), Type: arrow.BinaryTypes.String, Nullable: true}
+		if i < len(types) && types[i] != "" && types[i] != `"NULL"` {
+			if t, ok := parameterType(types[i]); ok {
+				fields[i].Type = t
+			}
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+func parameterType(engine string) (arrow.DataType, bool) {
+	t, err := columnType(engine)
+	if err != nil {
+		return nil, false
+	}
+	switch t.ID() { // all integers are 64 bits wide: clients differ in what they take for one
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.UINT8, arrow.UINT16, arrow.UINT32:
+		return arrow.PrimitiveTypes.Int64, true
+	case arrow.BOOL, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64, arrow.DECIMAL128, arrow.STRING, arrow.BINARY, arrow.DATE32, arrow.TIME64, arrow.TIMESTAMP, arrow.LIST:
+		return t, true
+	}
+	return nil, false
+}
+
+// insertSchema is that of INSERT INTO t VALUES (?, …); nil: the statement is another one.
+func (s *server) insertSchema(ctx context.Context, p *prepared) *arrow.Schema {
 	ins, ok := p.stmt.(*sql.Insert)
 	if !ok || p.valuesAt == 0 {
 		return nil

@@ -1245,6 +1245,7 @@ type Analyze struct {
 	Sources       []*v1.Source           `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`                       // resolved; by Source.view
 	BindOnly      bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql is already rewritten over the sources' views
 	NowMicros     int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
+	Parameters    bool                   `protobuf:"varint,6,opt,name=parameters,proto3" json:"parameters,omitempty"`                // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1314,6 +1315,13 @@ func (x *Analyze) GetNowMicros() int64 {
 	return 0
 }
 
+func (x *Analyze) GetParameters() bool {
+	if x != nil {
+		return x.Parameters
+	}
+	return false
+}
+
 type AnalyzeResult struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1327,6 +1335,7 @@ type AnalyzeResult struct {
 	NotRowWise    string              `protobuf:"bytes,8,opt,name=not_row_wise,json=notRowWise,proto3" json:"not_row_wise,omitempty"` // the reason, for EXPLAIN
 	PlanText      string              `protobuf:"bytes,9,opt,name=plan_text,json=planText,proto3" json:"plan_text,omitempty"`         // DuckDB's EXPLAIN, for EXPLAIN
 	Staged        *StagedQuery        `protobuf:"bytes,10,opt,name=staged,proto3" json:"staged,omitempty"`
+	Parameters    []string            `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"` // DuckDB types of $1, $2, ...; empty: it does not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1436,13 @@ func (x *AnalyzeResult) GetPlanText() string {
 func (x *AnalyzeResult) GetStaged() *StagedQuery {
 	if x != nil {
 		return x.Staged
+	}
+	return nil
+}
+
+func (x *AnalyzeResult) GetParameters() []string {
+	if x != nil {
+		return x.Parameters
 	}
 	return nil
 }
@@ -2256,7 +2272,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa8\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xc8\x01\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2264,7 +2280,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\asources\x18\x03 \x03(\v2\x16.signet.plan.v1.SourceR\asources\x12\x1b\n" +
 	"\tbind_only\x18\x04 \x01(\bR\bbindOnly\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x05 \x01(\x03R\tnowMicros\"\xaf\x03\n" +
+	"now_micros\x18\x05 \x01(\x03R\tnowMicros\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\x06 \x01(\bR\n" +
+	"parameters\"\xcf\x03\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2280,7 +2299,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"notRowWise\x12\x1b\n" +
 	"\tplan_text\x18\t \x01(\tR\bplanText\x127\n" +
 	"\x06staged\x18\n" +
-	" \x01(\v2\x1f.signet.executor.v1.StagedQueryR\x06staged\"d\n" +
+	" \x01(\v2\x1f.signet.executor.v1.StagedQueryR\x06staged\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\v \x03(\tR\n" +
+	"parameters\"d\n" +
 	"\vStagedQuery\x126\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1e.signet.executor.v1.QueryStageR\x06stages\x12\x1d\n" +
 	"\n" +
