@@ -2,6 +2,8 @@ package flightsql
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,27 +20,57 @@ func (s *server) parameterSchema(ctx context.Context, p *prepared) *arrow.Schema
 	if out := s.insertSchema(ctx, p); out != nil {
 		return out
 	}
-	st := p.defaults
-	st.SQL = p.numbered()
-	types, err := s.backend.Parameters(ctx, p.principal, st)
-	if err != nil { // what is wrong with the statement shows when it is run
-		types = nil
-	}
+	types := s.engineTypes(ctx, p)
 	fields := make([]arrow.Field, p.count)
 	for i := range fields {
 		fields[i] = arrow.Field{Name: strings.TrimPrefix(p.label(i), "$"), Type: arrow.BinaryTypes.String, Nullable: true}
-		if i < len(types) && types[i] != "" && types[i] != `"NULL"` {
-			if t, ok := parameterType(types[i]); ok {
-				fields[i].Type = t
-			}
+		if t, ok := parameterType(types[i]); ok {
+			fields[i].Type = t
 		}
 	}
 	return arrow.NewSchema(fields, nil)
 }
 
+// maxAsked is how many parameters are asked for one by one.
+const maxAsked = 8
+
+// engineTypes are DuckDB's types of the parameters. Where it does not know that of one, it tells none; they are asked for one by one then, with NULL in
+// place of the others.
+func (s *server) engineTypes(ctx context.Context, p *prepared) []string {
+	all := make([]string, p.count)
+	for i := range all {
+		all[i] = "$" + strconv.Itoa(i+1)
+	}
+	types := s.askTypes(ctx, p, all)
+	if len(types) == p.count && !slices.ContainsFunc(types, unknownType) || p.count == 1 || p.count > maxAsked {
+		return append(types, make([]string, p.count)...)[:p.count]
+	}
+	out := make([]string, p.count)
+	for i := range out {
+		row := p.nulls()
+		row[i] = "$1"
+		if t := s.askTypes(ctx, p, row); len(t) == 1 {
+			out[i] = t[0]
+		}
+	}
+	return out
+}
+
+func (s *server) askTypes(ctx context.Context, p *prepared, row []string) []string {
+	st := p.defaults
+	st.SQL = p.queryWith(row)
+	types, err := s.backend.Parameters(ctx, p.principal, st)
+	if err != nil { // what is wrong with the statement shows when it is run
+		return nil
+	}
+	return types
+}
+
+func unknownType(engine string) bool { return engine == "" || engine == `"NULL"` }
+
 func parameterType(engine string) (arrow.DataType, bool) {
 	t, err := columnType(engine)
-	if err != nil {
+	if err != nil || unknownType(engine) {
 		return nil, false
 	}
 	switch t.ID() { // all integers are 64 bits wide: clients differ in what they take for one

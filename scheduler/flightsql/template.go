@@ -220,13 +220,9 @@ func (t *template) fill(b *strings.Builder, from, to int, row []string) {
 // untyped is the statement with NULL for every value, for an analysis before any are known.
 func (t *template) untyped() string { return t.with([][]string{t.nulls()}) }
 
-// numbered is the query with $1, $2, … for its placeholders.
-func (t *template) numbered() string {
+// queryWith is the query with these texts for its parameters.
+func (t *template) queryWith(row []string) string {
 	var b strings.Builder
-	row := make([]string, t.count)
-	for i := range row {
-		row[i] = "$" + strconv.Itoa(i+1)
-	}
 	t.fill(&b, t.query.Offset, t.query.Offset+len(t.query.Text), row)
 	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/extensions"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -298,11 +299,11 @@ func TestFlight_ParameterSchemas(t *testing.T) {
 	_, addr := flightCluster(t, harness.Options{Executors: 1})
 	cl := flightDial(t, addr)
 	flightUpdate(t, cl, "CREATE SCHEMA lake.p")
-	flightUpdate(t, cl, "CREATE TABLE lake.p.t (id INTEGER, amount DECIMAL(9,2), s VARCHAR, day DATE, at TIMESTAMP)")
+	flightUpdate(t, cl, "CREATE TABLE lake.p.t (id INTEGER, amount DECIMAL(9,2), s VARCHAR, day DATE, seen TIMESTAMP)")
 	for query, want := range map[string][]string{
 		"SELECT s FROM lake.p.t WHERE id = ?":                                    {"1: int64"},
 		"SELECT s FROM lake.p.t AS x WHERE x.day >= $2 AND amount < $1":          {"1: decimal(9, 2)", "2: date32"},
-		"SELECT * FROM lake.p.t WHERE s LIKE $pattern AND at > $since":           {"pattern: utf8", "since: timestamp[us]"},
+		"SELECT * FROM lake.p.t WHERE s LIKE $pattern AND seen > $since":           {"pattern: utf8", "since: timestamp[us]"},
 		"SELECT ? AS v, CAST(? AS BIGINT) AS n, ?::DOUBLE AS d, ?::BLOB AS b":    {"1: utf8", "2: int64", "3: float64", "4: binary"},
 		"INSERT INTO lake.p.t SELECT CAST(? AS INTEGER), 1, ?, NULL, NULL":       {"1: int64", "2: utf8"},
 		"INSERT INTO lake.p.t (id, day) VALUES (CAST(? AS INTEGER) + 1, ?)":      {"1: int64", "2: utf8"},
@@ -318,7 +319,7 @@ func TestFlight_ParameterSchemas(t *testing.T) {
 		for _, f := range p.ParameterSchema().Fields() {
 			got = append(got, f.Name+": "+f.Type.String())
 		}
-		require.Equal(t, want, got, query)
+		assert.Equal(t, want, got, query)
 	}
 	p, err := cl.Prepare(harness.Context(t), "SELECT 1")
 	require.NoError(t, err)

@@ -10,11 +10,24 @@ public class FlightJdbc {
     System.out.println(b);
   }
 
-  static void all(ResultSet rs) throws SQLException {
-    for (int n = rs.getMetaData().getColumnCount(); rs.next(); ) {
-      Object[] row = new Object[n];
-      for (int i = 0; i < n; i++) row[i] = rs.getObject(i + 1);
-      say(row);
+  static void all(ResultSet open) throws SQLException {
+    try (ResultSet rs = open) {
+      for (int n = rs.getMetaData().getColumnCount(); rs.next(); ) {
+        Object[] row = new Object[n];
+        for (int i = 0; i < n; i++) row[i] = rs.getObject(i + 1);
+        say(row);
+      }
+    }
+  }
+
+  static void each(String what, ResultSet open, String... columns) throws SQLException {
+    try (ResultSet rs = open) {
+      while (rs.next()) {
+        Object[] row = new Object[columns.length + 1];
+        row[0] = what;
+        for (int i = 0; i < columns.length; i++) row[i + 1] = rs.getString(columns[i]);
+        say(row);
+      }
     }
   }
 
@@ -26,13 +39,11 @@ public class FlightJdbc {
       say("product", m.getDatabaseProductName(), m.getIdentifierQuoteString(), m.supportsTransactions(), c.getAutoCommit());
       s.executeUpdate("CREATE TABLE lake.jdbc.t (id BIGINT NOT NULL, d DECIMAL(9,2), s VARCHAR, ts TIMESTAMP, day DATE)");
       say("inserted", s.executeUpdate("INSERT INTO lake.jdbc.t VALUES (1, 1.25, 'a', TIMESTAMP '2024-02-29 12:00:00', DATE '2024-02-29'), (2, NULL, NULL, NULL, NULL)"));
-      for (ResultSet r = m.getCatalogs(); r.next(); ) say("catalog", r.getString(1));
-      for (ResultSet r = m.getSchemas("lake", "jd%"); r.next(); ) say("schema", r.getString("TABLE_CATALOG"), r.getString("TABLE_SCHEM"));
-      for (ResultSet r = m.getTables("lake", "jdbc", "%", new String[] {"TABLE"}); r.next(); ) say("table", r.getString("TABLE_SCHEM"), r.getString("TABLE_NAME"), r.getString("TABLE_TYPE"));
-      for (ResultSet r = m.getColumns("lake", "jdbc", "t", "%"); r.next(); )
-        say("column", r.getString("COLUMN_NAME"), r.getString("TYPE_NAME"), r.getInt("DATA_TYPE"), r.getString("COLUMN_SIZE"), r.getString("DECIMAL_DIGITS"), r.getString("IS_NULLABLE"));
-      for (ResultSet r = m.getPrimaryKeys("lake", "jdbc", "t"); r.next(); ) say("key", r.getString("COLUMN_NAME"));
-      for (ResultSet r = m.getTypeInfo(); r.next(); ) say("type", r.getString("TYPE_NAME"), r.getInt("DATA_TYPE"));
+      each("catalog", m.getCatalogs(), "TABLE_CAT");
+      each("schema", m.getSchemas("lake", "jd%"), "TABLE_CATALOG", "TABLE_SCHEM");
+      each("table", m.getTables("lake", "jdbc", "%", new String[] {"TABLE"}), "TABLE_SCHEM", "TABLE_NAME", "TABLE_TYPE");
+      each("column", m.getColumns("lake", "jdbc", "t", "%"), "COLUMN_NAME", "TYPE_NAME", "DATA_TYPE", "DECIMAL_DIGITS", "IS_NULLABLE");
+      each("key", m.getPrimaryKeys("lake", "jdbc", "t"), "COLUMN_NAME");
       all(s.executeQuery("SELECT 'row', id, d, s, ts, day FROM lake.jdbc.t ORDER BY id"));
       try (PreparedStatement q = c.prepareStatement("SELECT 'found', s FROM lake.jdbc.t WHERE id = ?")) {
         say("parameters", q.getParameterMetaData().getParameterCount());
@@ -61,11 +72,12 @@ public class FlightJdbc {
       } catch (SQLException e) {
         say("error", e.getMessage().replace('\n', ' '));
       }
+      c.setAutoCommit(false); // the driver keeps this to itself
       try {
-        c.setAutoCommit(false);
-        say("autocommit", c.getAutoCommit());
+        c.rollback();
+        say("rollback", "done");
       } catch (SQLException e) {
-        say("transactions", e.getMessage().replace('\n', ' '));
+        say("rollback", e.getMessage().replace('\n', ' '));
       }
       all(s.executeQuery("SELECT 'still here'"));
     }

@@ -21,6 +21,7 @@ class Cluster:
             "listen: 127.0.0.1:0\n"
             "flight:\n"
             "  listen: 127.0.0.1:0\n"
+            "  endpoint_bytes: 1MiB\n"
             "catalogs:\n"
             f"  {CATALOG}:\n"
             "    type: sql\n"
