@@ -275,3 +275,18 @@ func TestFlight_EndpointsOnTheSchedulerOnly(t *testing.T) {
 	require.Empty(t, keptFiles(t, c))
 	require.EqualValues(t, 300000, sumRows(ctx, t, cl, info.Endpoint[0].Ticket))
 }
+
+// An executor that was out of reach for a while still has its results when it is back.
+func TestFlight_ResultsSurviveAnExecutorThatComesBack(t *testing.T) {
+	c, addr := flightClusterWith(t, harness.Options{Executors: 1}, smallEndpoints)
+	cl := flightDial(t, addr)
+	ctx := harness.Context(t)
+	info, err := cl.Execute(ctx, largeQuery)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(c.Executors[0].PID(), syscall.SIGSTOP))
+	harness.Eventually(t, "it is lost", func() bool { return c.Registered() == 0 })
+	require.NoError(t, syscall.Kill(c.Executors[0].PID(), syscall.SIGCONT))
+	c.AwaitExecutors(1)
+	require.EqualValues(t, 300000, sumRows(ctx, t, flightDial(t, location(t, info)), info.Endpoint[0].Ticket))
+	require.EqualValues(t, 300000, sumRows(ctx, t, cl, info.Endpoint[0].Ticket))
+}
