@@ -123,8 +123,8 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	if out == nil {
 		return status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
 	}
-	if part := out.part(); part != nil {
-		from := a.s.relay(j.id, part)
+	if at := out.located(); at != nil {
+		from := a.s.relay(j.id, at.part)
 		defer from.Close()
 		_, err := io.CopyBuffer(sendResult{st}, struct{ io.Reader }{from}, make([]byte, rpc.Chunk))
 		return err

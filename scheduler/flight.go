@@ -182,8 +182,8 @@ func (b *flightBackend) Rows(who, id string) (io.ReadCloser, int64, error) {
 	j.mu.Lock()
 	out := j.output
 	j.mu.Unlock()
-	if part := out.part(); part != nil {
-		return b.s.relay(id, part), part.GetBytes(), nil
+	if at := out.located(); at != nil {
+		return b.s.relay(id, at.part), at.part.GetBytes(), nil
 	}
 	gone := status.Errorf(codes.FailedPrecondition, "the rows of job %s are gone: they are kept for %s, and not over a restart; run the query again, under a new key if it has one", id, outputKept)
 	if out == nil {
@@ -220,14 +220,19 @@ func (b *flightBackend) Location(who, id string) (*flightsql.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := j.located()
-	local := exchangeclient.IsLoopback(part.GetAddress())
-	if part.GetAddress() == "" || local && !exchangeclient.IsLoopback(b.s.flight.addr) {
+	rows := j.located()
+	if rows == nil {
 		return nil, nil
 	}
-	at := &flightsql.Location{URI: "grpc+tls://" + part.Address, Attempt: part.AttemptId, Secret: flightrows.Secret(part.Ticket), Rows: part.Rows}
-	if local { // executors speak plain text there, and only there
+	part := rows.part
+	at := &flightsql.Location{
+		Attempt: part.AttemptId, Secret: flightrows.Secret(part.Ticket), Columns: rows.columns, Rows: part.Rows, Bytes: part.Bytes,
+	}
+	switch local := exchangeclient.IsLoopback(part.Address); {
+	case local && exchangeclient.IsLoopback(b.s.flight.addr): // executors speak plain text there, and only there
 		at.URI = "grpc+tcp://" + part.Address
+	case !local && part.Address != "":
+		at.URI = "grpc+tls://" + part.Address
 	}
 	return at, nil
 }

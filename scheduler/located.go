@@ -17,8 +17,9 @@ import (
 
 // located is where such a result lies.
 type located struct {
-	part *planv1.ExchangePart
-	free func() // lets the executor go of it
+	part    *planv1.ExchangePart
+	columns []*planv1.Column
+	free    func() // lets the executor go of it
 }
 
 // locate makes what an attempt has kept the job's output, unless another attempt's is there already.
@@ -33,29 +34,29 @@ func (o *output) locate(at *located) bool {
 	return true
 }
 
-// part is where the rows are; nil: not on an executor.
-func (o *output) part() *planv1.ExchangePart {
+// located is where the rows are; nil: not on an executor.
+func (o *output) located() *located {
 	if o == nil {
 		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.at == nil {
-		return nil
-	}
-	return o.at.part
+	return o.at
 }
 
 // located is where the job's rows are, if they are on an executor.
-func (j *job) located() *planv1.ExchangePart {
+func (j *job) located() *located {
 	j.mu.Lock()
 	out := j.output
 	j.mu.Unlock()
-	return out.part()
+	return out.located()
 }
 
 // keeps tells whether an output has to stay although its job is over.
-func (j *job) keeps(attempt string) bool { return j.located().GetAttemptId() == attempt }
+func (j *job) keeps(attempt string) bool {
+	at := j.located()
+	return at != nil && at.part.AttemptId == attempt
+}
 
 // keepRows tells the task of a query's rows which of them stay.
 func (l *loop) keepRows(task *planv1.ResultTask) {
@@ -80,7 +81,8 @@ func (l *loop) locate(ev taskDone, task *planv1.Task) {
 			Task: task.Task, AttemptId: ev.attempt, ExecutorId: ev.executor, Address: s.pool.Address(ev.executor), Ticket: task.GetResult().GetTicket(),
 			Rows: parts[0].Rows, Bytes: parts[0].Bytes, Sha256: parts[0].Sha256,
 		},
-		free: func() { s.pool.FreeJob(id) },
+		columns: l.planner.Plan().Columns,
+		free:    func() { s.pool.FreeJob(id) },
 	}
 	l.j.stored.Store(true)
 	if l.j.output == nil || l.g.Verdict(ev.attempt) != nil || !l.j.output.locate(at) {

@@ -24,10 +24,12 @@ type Statement struct {
 
 // Location is where an executor has the rows of a job. They can be had from the scheduler all the same.
 type Location struct {
-	URI     string
+	URI     string // "": clients cannot go there
 	Attempt string
 	Secret  string // for the ticket
+	Columns []*planv1.Column
 	Rows    int64
+	Bytes   int64
 }
 
 // InputName is the name by which a statement's text refers to Statement.Input.
@@ -41,7 +43,7 @@ type Backend interface {
 	Job(principal, jobID string) (*schedulerv1.Job, <-chan struct{}, error)
 	// Rows opens the rows of a job that has any: an Arrow IPC stream of so many bytes, readable until it is closed.
 	Rows(principal, jobID string) (io.ReadCloser, int64, error)
-	// Location is where an executor serves these rows; nil where clients cannot fetch them from there.
+	// Location is the executor that has these rows; nil where they are here.
 	Location(principal, jobID string) (*Location, error)
 	// Cancel asks for the job's end; if it will not be cancelled, message says what happened instead.
 	Cancel(principal, jobID string) (cancelled bool, message string, err error)

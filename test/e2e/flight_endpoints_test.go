@@ -105,6 +105,12 @@ func TestFlight_LargeResultsAreServedByExecutors(t *testing.T) {
 		require.NotEmpty(t, flightRows(ctx, t, cl, info))
 	}
 
+	types := "SELECT " + strings.Join(flightTypes, ", ") + ", repeat('x', 10000) AS s FROM range(2000)"
+	info, err = cl.Execute(ctx, types)
+	require.NoError(t, err)
+	require.Len(t, flightRows(ctx, t, flightDial(t, location(t, info)), info), 2000, "and have the schema that was promised")
+	require.Len(t, keptFiles(t, c), 2)
+
 	p, err := cl.Prepare(ctx, largeQuery)
 	require.NoError(t, err)
 	info, err = p.Execute(ctx)
@@ -115,13 +121,13 @@ func TestFlight_LargeResultsAreServedByExecutors(t *testing.T) {
 	poll, err = pollUntil(ctx, t, cl, poll, largeQuery)
 	require.NoError(t, err)
 	require.EqualValues(t, 300000, sumRows(ctx, t, flightDial(t, location(t, poll.Info)), poll.Info.Endpoint[0].Ticket))
-	require.Len(t, keptFiles(t, c), 3)
+	require.Len(t, keptFiles(t, c), 4)
 
 	c.SQL("EXPLAIN ANALYZE " + largeQuery)
-	require.Len(t, keptFiles(t, c), 3)
+	require.Len(t, keptFiles(t, c), 4)
 	_, err = cl.Execute(ctx, "EXPLAIN ANALYZE "+largeQuery)
 	require.NoError(t, err)
-	require.Len(t, keptFiles(t, c), 3, "nobody fetches what is only measured")
+	require.Len(t, keptFiles(t, c), 4, "nobody fetches what is only measured")
 }
 
 // The tickets of executors are the principal's, need its token, and give nothing but the rows.

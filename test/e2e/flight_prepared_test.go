@@ -303,7 +303,7 @@ func TestFlight_ParameterSchemas(t *testing.T) {
 	for query, want := range map[string][]string{
 		"SELECT s FROM lake.p.t WHERE id = ?":                                    {"1: int64"},
 		"SELECT s FROM lake.p.t AS x WHERE x.day >= $2 AND amount < $1":          {"1: decimal(9, 2)", "2: date32"},
-		"SELECT * FROM lake.p.t WHERE s LIKE $pattern AND seen > $since":           {"pattern: utf8", "since: timestamp[us]"},
+		"SELECT * FROM lake.p.t WHERE s LIKE $pattern AND seen > $since":         {"pattern: utf8", "since: timestamp[us]"},
 		"SELECT ? AS v, CAST(? AS BIGINT) AS n, ?::DOUBLE AS d, ?::BLOB AS b":    {"1: utf8", "2: int64", "3: float64", "4: binary"},
 		"INSERT INTO lake.p.t SELECT CAST(? AS INTEGER), 1, ?, NULL, NULL":       {"1: int64", "2: utf8"},
 		"INSERT INTO lake.p.t (id, day) VALUES (CAST(? AS INTEGER) + 1, ?)":      {"1: int64", "2: utf8"},
