@@ -13,7 +13,7 @@ from adbc_driver_flightsql import DatabaseOptions
 from adbc_driver_flightsql import dbapi
 from adbc_driver_manager import dbapi as manager
 
-from cluster import CATALOG
+from cluster import CATALOG, Cluster
 
 pytestmark = pytest.mark.skipif(os.environ.get("INTEROP_WRITER") == "pyiceberg", reason="the writer is PyIceberg")
 
@@ -68,6 +68,29 @@ def test_large_results_come_from_executors(cur, cluster):
     assert got["i"].to_pylist() == list(range(299999, -1, -1))
     cur.execute(query)
     assert cur.fetch_arrow_table().equals(got)
+
+
+def test_tokens(tmp_path):
+    (tmp_path / "token").write_text("s3cret")
+    c = Cluster(tmp_path / "cluster", 1, f"auth:\n  tokens:\n    - {{principal: ann, token: {{file: {tmp_path}/token}}}}\n")
+    try:
+        for shown in ({"username": "ann", "password": "s3cret"}, {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer s3cret"}):
+            with dbapi.connect(f"grpc://{c.flight}", db_kwargs=shown, autocommit=True) as conn, conn.cursor() as cur:
+                cur.execute("SELECT 1")
+                assert cur.fetchone() == (1,)
+                partitions, _ = cur.adbc_execute_partitions("SELECT repeat('x', 100) AS s FROM range(100000)")
+                os.kill(c.process.pid, signal.SIGSTOP)
+                try:
+                    cur.adbc_read_partition(partitions[0])  # the executor asks for the token too
+                    assert cur.fetch_arrow_table().num_rows == 100000
+                finally:
+                    os.kill(c.process.pid, signal.SIGCONT)
+        for shown in ({}, {"username": "ann"}, {"username": "ann", "password": "wrong"}, {"username": "bob", "password": "s3cret"}):
+            with pytest.raises(dbapi.Error, match="UNAUTHENTICATED.*Bearer"):
+                with dbapi.connect(f"grpc://{c.flight}", db_kwargs=shown, autocommit=True) as conn, conn.cursor() as cur:
+                    cur.execute("SELECT 1")
+    finally:
+        c.stop()
 
 
 def examples(path):
