@@ -12,12 +12,9 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
-	"github.com/signet-io/signet/executor/duckdb"
-	"github.com/signet-io/signet/executor/result"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/internal/mutant"
-	"github.com/signet-io/signet/internal/rpc"
 )
 
 // reportTimeout bounds one try of a report.
@@ -88,48 +85,6 @@ func (e *Executor) reportOnce(chunks []*planv1.ManifestChunk) (*executorv1.Repor
 	}
 	// As if the answer had been lost: the same report comes again.
 	return answer, fault.Hit("executor.report.after-send")
-}
-
-// pushOutput runs a query and streams its result to the scheduler.
-func (e *Executor) pushOutput(a *attempt, inst *duckdb.Instance) error {
-	stream, err := e.client.PushOutput(e.auth(a.ctx))
-	if err != nil {
-		return outputError(err)
-	}
-	first := a.ref
-	send := func(data []byte, last bool, rows int64) error {
-		for len(data) > rpc.Chunk {
-			if err := stream.Send(&executorv1.PushOutputRequest{Attempt: first, Data: data[:rpc.Chunk]}); err != nil {
-				return outputError(err)
-			}
-			first, data = nil, data[rpc.Chunk:]
-		}
-		err := stream.Send(&executorv1.PushOutputRequest{Attempt: first, Data: data, Last: last, Rows: rows})
-		first = nil
-		if err != nil {
-			return outputError(err)
-		}
-		return nil
-	}
-	rows, err := result.Stream(a.ctx, inst, a.task.GetSql(), a.task.GetResult().GetMaxBytes(), func(b []byte) error {
-		a.bytes.Add(int64(len(b)))
-		return send(b, false, 0)
-	})
-	a.rows.Store(rows)
-	if err == nil {
-		err = send(nil, true, rows)
-	}
-	if err != nil && !errors.Is(err, io.EOF) { // after an EOF of Send the reason is in the answer
-		return err
-	}
-	answer, err := stream.CloseAndRecv()
-	switch {
-	case err != nil:
-		return outputError(err)
-	case !answer.GetAccepted():
-		return outputError(errors.New(answer.GetReason()))
-	}
-	return nil
 }
 
 // transferError is a failure to deliver a result; the query itself is right and may run again.

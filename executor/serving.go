@@ -56,13 +56,20 @@ func (e *Executor) runExchange(a *attempt, inst *duckdb.Instance, opts exchange.
 	if err != nil {
 		return nil, err
 	}
+	return out, e.keepOutput(a, func() error {
+		return e.serving.store.Put(a.ref, a.task.GetExchange().GetTicket(), dir, out.GetPartitions())
+	})
+}
+
+// keepOutput puts an output into the store.
+func (e *Executor) keepOutput(a *attempt, put func() error) error {
 	if err := a.ctx.Err(); err != nil { // cancelled at the last moment
-		return nil, err
+		return err
 	}
-	if err := e.serving.store.Put(a.ref, a.task.GetExchange().GetTicket(), dir, out.GetPartitions()); err != nil {
-		return nil, err
+	if err := put(); err != nil {
+		return err
 	}
-	err = fault.Hit("executor.exchange.after-keep")
+	err := fault.Hit("executor.exchange.after-keep")
 	if err == nil && a.unwanted.Load() {
 		err = fmt.Errorf("%w: nobody needs its output", errKilled)
 		a.cancel(err)
@@ -70,7 +77,7 @@ func (e *Executor) runExchange(a *attempt, inst *duckdb.Instance, opts exchange.
 	if err != nil {
 		e.freeIf("its attempt failed", func(ref *executorv1.AttemptRef) bool { return ref.GetAttemptId() == a.ref.GetAttemptId() })
 	}
-	return out, err
+	return err
 }
 
 // free lets go of outputs, also of those that attempts are still making.
@@ -80,7 +87,7 @@ func (e *Executor) free(req *executorv1.FreeOutputs) {
 		return ref.GetJobId() == req.GetJobId() && (len(ids) == 0 || slices.Contains(ids, ref.GetAttemptId()))
 	}
 	for _, a := range e.all() {
-		if a.task.GetExchange() != nil && named(a.ref) {
+		if a.task.GetWrite() == nil && named(a.ref) {
 			a.unwanted.Store(true) // before the store is looked at: runExchange does it the other way round
 		}
 	}

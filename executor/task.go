@@ -254,7 +254,7 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 	case a.task.GetExchange() != nil:
 		done.output, err = e.runExchange(a, inst, exchange.Options{Scratch: dir, Written: written})
 	default:
-		err = e.pushOutput(a, inst)
+		done.output, err = e.runResult(a, inst, dir)
 	}
 	return done, err
 }

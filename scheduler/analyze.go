@@ -27,9 +27,14 @@ type analysis struct {
 // analyze has an executor parse and bind a query. Names of files and tables come back, are resolved and pinned here (the executor
 // has neither a catalog nor a say in what may be read), and a second pass binds the query over them.
 func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, error) {
+	return s.analyzeFor(ctx, j, text, false)
+}
+
+// analyzeFor asks for the types of the query's parameters instead, if it is told to.
+func (s *Server) analyzeFor(ctx context.Context, j *job, text string, parameters bool) (*analysis, error) {
 	defer j.timed("analyze", time.Now())
 	now := j.rec.Submitted.UnixMicro() // now() is bound once per job
-	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: now}
+	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: now, Parameters: parameters}
 	if s.pool.Connected() == 0 {
 		j.waitsForExecutor()
 	}
@@ -49,7 +54,7 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 		}
 		a.sources = append(a.sources, src)
 	}
-	req = &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, Sources: a.sources, NowMicros: now, WholeBytes: j.settings().BroadcastBytes}
+	req = &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, Sources: a.sources, NowMicros: now, WholeBytes: j.settings().BroadcastBytes, Parameters: parameters}
 	if a.result, err = s.analyzeOnce(ctx, req); err != nil {
 		return nil, err
 	}

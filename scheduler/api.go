@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -127,6 +128,12 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	if out == nil {
 		return status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
 	}
+	if at := out.located(); at != nil {
+		from := a.s.relay(j.id, at.part)
+		defer from.Close()
+		_, err := io.CopyBuffer(sendResult{st}, struct{ io.Reader }{from}, make([]byte, rpc.Chunk))
+		return err
+	}
 	if out.pipelined { // as they come
 		err := out.follow(j.done, func(b []byte) error { return st.Send(&schedulerv1.FetchResultResponse{Data: slices.Clone(b)}) })
 		switch {
@@ -152,6 +159,15 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 		}
 		return nil
 	})
+}
+
+// sendResult is a writer for a result's rows.
+type sendResult struct {
+	grpc.ServerStreamingServer[schedulerv1.FetchResultResponse]
+}
+
+func (s sendResult) Write(b []byte) (int, error) {
+	return len(b), s.Send(&schedulerv1.FetchResultResponse{Data: slices.Clone(b)})
 }
 
 // GetInfo implements scheduler.v1.

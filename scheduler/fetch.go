@@ -15,9 +15,10 @@ import (
 	"github.com/signet-io/signet/scheduler/root"
 )
 
-// newDialer makes the client with which this scheduler fetches what tasks have left: for its roots and for cached tables.
-func newDialer(cfg *config.Config) (*exchangeclient.Dialer, error) {
-	out := exchangeclient.Config{}
+// newDialer makes the client with which this scheduler fetches what tasks have left: for its roots, for cached tables,
+// and for clients. parallel fetches run at a time; 0: the usual number.
+func newDialer(cfg *config.Config, parallel int) (*exchangeclient.Dialer, error) {
+	out := exchangeclient.Config{Parallel: parallel}
 	if cfg.TLS.CA != "" {
 		pem, err := os.ReadFile(cfg.TLS.CA)
 		if err != nil {

@@ -3,15 +3,11 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
-	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -68,7 +64,7 @@ func (s *Server) listenFlight(g *guard) error {
 	}
 	f := &flightListener{grpc: grpc.NewServer(opts...), addr: l.Addr().String()}
 	f.service = flightsql.New(flightsql.Config{
-		Backend: &flightBackend{s}, Principal: principal, Version: s.opts.Version, MaxMessage: limit, Kept: outputKept, Logger: s.log,
+		Backend: &flightBackend{s, g}, Principal: principal, Version: s.opts.Version, MaxMessage: limit, Kept: outputKept, Logger: s.log,
 		Handshake: g.handshake,
 	})
 	f.service.Register(f.grpc)
@@ -108,7 +104,10 @@ func (s *Server) stopFlight(ctx context.Context) {
 }
 
 // flightBackend gives Flight SQL the jobs of this scheduler.
-type flightBackend struct{ s *Server }
+type flightBackend struct {
+	s     *Server
+	guard *guard
+}
 
 var _ flightsql.Backend = (*flightBackend)(nil)
 
@@ -116,7 +115,7 @@ var _ flightsql.Backend = (*flightBackend)(nil)
 func (b *flightBackend) Submit(who string, st flightsql.Statement) (string, bool, error) {
 	req := &schedulerv1.SubmitRequest{Sql: st.SQL, IdempotencyKey: st.Key, DefaultCatalog: st.Catalog, DefaultSchema: st.Schema}
 	if st.Input == "" {
-		j, existing, err := b.s.submit(who, req)
+		j, existing, err := b.s.submit(who, req, func(rec *journal.Job) { rec.Keep = b.keepRows(who) })
 		if err != nil {
 			return "", false, grpcError(err)
 		}
@@ -165,57 +164,6 @@ func (b *flightBackend) Cancel(who, id string) (bool, string, error) {
 	return ok, msg, nil
 }
 
-// Rows implements flightsql.Backend. The rows stay readable even if their time is over meanwhile.
-func (b *flightBackend) Rows(who, id string) (io.ReadCloser, int64, error) {
-	j, err := b.lookup(who, id)
-	if err != nil {
-		return nil, 0, err
-	}
-	j.mu.Lock()
-	out := j.output
-	j.mu.Unlock()
-	gone := status.Errorf(codes.FailedPrecondition, "the rows of job %s are gone: they are kept for %s, and not over a restart; run the query again, under a new key if it has one", id, outputKept)
-	if out == nil {
-		return nil, 0, gone
-	}
-	f, size, err := out.open()
-	if errors.Is(err, errOutputGone) {
-		return nil, 0, gone
-	}
-	if err != nil {
-		return nil, 0, status.Errorf(codes.Internal, "the rows of job %s: %v", id, err)
-	}
-	return &section{io.NewSectionReader(f, 0, size), f}, size, nil
-}
-
-type section struct {
-	io.Reader
-	io.Closer
-}
-
-// open is a file of one's own over the rows.
-func (o *output) open() (*os.File, int64, error) {
-	var dup *os.File
-	var n int64
-	err := o.read(func(f *os.File, size int64) error {
-		raw, err := f.SyscallConn()
-		if err != nil {
-			return err
-		}
-		var fd int
-		var derr error
-		if err := raw.Control(func(old uintptr) { fd, derr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-			return errOutputGone // freed between the two
-		}
-		if derr != nil {
-			return derr
-		}
-		dup, n = os.NewFile(uintptr(fd), f.Name()), size
-		return nil
-	})
-	return dup, n, err
-}
-
 // Columns implements flightsql.Backend.
 func (b *flightBackend) Columns(ctx context.Context, who string, st flightsql.Statement) ([]*planv1.Column, error) {
 	stmt, err := sql.Parse(st.SQL)
@@ -239,6 +187,20 @@ func (b *flightBackend) Columns(ctx context.Context, who string, st flightsql.St
 		return nil, grpcError(asFailure(err))
 	}
 	return a.result.GetColumns(), nil
+}
+
+// Parameters implements flightsql.Backend.
+func (b *flightBackend) Parameters(ctx context.Context, who string, st flightsql.Statement) ([]string, error) {
+	j, err := b.unborn(ctx, who, st)
+	if err != nil {
+		return nil, err
+	}
+	defer j.cancel(nil)
+	a, err := b.s.analyzeFor(j.ctx, j, st.SQL, true)
+	if err != nil {
+		return nil, grpcError(asFailure(err))
+	}
+	return a.result.GetParameters(), nil
 }
 
 // unborn is a job that only lends its name and defaults to an analysis: it is nowhere recorded.

@@ -248,10 +248,10 @@ func (j *job) over() bool {
 	}
 }
 
-// Keep implements dispatch.Handler: outputs of open jobs stay until their graph has decided.
+// Keep implements dispatch.Handler: outputs of open jobs stay until their graph has decided, results until their time is over.
 func (s *Server) Keep(ref *executorv1.AttemptRef) bool {
 	j := s.job(ref.JobId)
-	return j != nil && !j.over()
+	return j != nil && (!j.over() || j.keeps(ref.AttemptId))
 }
 
 // Joined implements dispatch.Handler: jobs hear what of theirs an executor still has.
@@ -274,7 +274,7 @@ func (s *Server) Joined(executor string, adopted, outputs []*executorv1.AttemptR
 	for _, ref := range outputs {
 		if j := s.job(ref.JobId); j != nil && !j.over() {
 			of(j).Outputs = append(of(j).Outputs, ref.AttemptId)
-		} else { // it ended just now
+		} else if j == nil || !j.keeps(ref.AttemptId) { // it ended just now
 			s.pool.Free(executor, ref.JobId, nil)
 		}
 	}

@@ -26,6 +26,8 @@ func otherStatement(have, sent *journal.Job) *jobFailure {
 	what, hint := "which is another statement", "use a new key for a new statement; the text is compared exactly, white space and comments included"
 	switch {
 	case have.SQL != sent.SQL || sent.Kind == kindPlan:
+	case have.Input != "" && sent.Input != "": // the same text over other rows
+		what, hint = "which is another statement: an ingest of other columns, or of another number of rows", "use a new key for a new ingest"
 	case have.DefaultCatalog != sent.DefaultCatalog || have.DefaultSchema != sent.DefaultSchema:
 		what, hint = "which is the same text with another default catalog or schema", "send it with the same --catalog and --schema, or use a new key"
 	case !maps.Equal(have.Settings, sent.Settings):

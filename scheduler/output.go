@@ -27,6 +27,7 @@ type output struct {
 	file    *os.File // nil until complete
 	size    int64
 	gone    bool
+	at      *located      // complete, and on an executor
 	live    *spool        // pipelined: the attempt whose rows are read as they come
 	given   bool          // some of them have been read
 	spoiled bool          // and that attempt failed
@@ -91,7 +92,7 @@ func (sp *spool) unlink() {
 func (sp *spool) complete() bool {
 	sp.o.mu.Lock()
 	defer sp.o.mu.Unlock()
-	if sp.o.file != nil || sp.o.gone || sp.o.spoiled || sp.o.given && sp.o.live != sp {
+	if sp.o.file != nil || sp.o.at != nil || sp.o.gone || sp.o.spoiled || sp.o.given && sp.o.live != sp {
 		return false
 	}
 	sp.o.file, sp.o.size = sp.f, sp.size
@@ -189,6 +190,10 @@ func (o *output) free() {
 	if o.file != nil {
 		_ = o.file.Close()
 		o.file = nil
+	}
+	if o.at != nil {
+		o.at.free()
+		o.at = nil
 	}
 	_ = os.RemoveAll(o.dir)
 }

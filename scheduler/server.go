@@ -82,6 +82,7 @@ type Server struct {
 	caches     *caches
 
 	exchanges *exchangeclient.Dialer
+	relays    *exchangeclient.Dialer // for clients, who may be slow: roots do not wait for them
 
 	endedMu  sync.Mutex
 	ended    map[string]time.Time // attempts of this incarnation that their executor has reported over
@@ -146,7 +147,10 @@ func (s *Server) start(guard *guard) error {
 	if s.sources, err = newSources(s.cfg, s.log); err != nil {
 		return err
 	}
-	if s.exchanges, err = newDialer(s.cfg); err != nil {
+	if s.exchanges, err = newDialer(s.cfg, 0); err != nil {
+		return err
+	}
+	if s.relays, err = newDialer(s.cfg, relaysAtOnce); err != nil {
 		return err
 	}
 	if s.caches, err = openCaches(filepath.Join(s.cfg.DataDir, "cache")); err != nil {
@@ -253,8 +257,10 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) closeParts() error {
 	var errs []error
-	if s.exchanges != nil {
-		errs = append(errs, s.exchanges.Close())
+	for _, d := range []*exchangeclient.Dialer{s.exchanges, s.relays} {
+		if d != nil {
+			errs = append(errs, d.Close())
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

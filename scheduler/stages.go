@@ -35,6 +35,9 @@ func (l *loop) take(b plan.Batch) error {
 			if ex := tasks[i].GetExchange(); ex != nil {
 				ex.Ticket = l.ticket()
 			}
+			if res := tasks[i].GetResult(); res != nil {
+				l.keepRows(res)
+			}
 		}
 		for _, t := range tasks {
 			l.bytes += int64(proto.Size(t))
@@ -66,6 +69,10 @@ func (l *loop) ticket() string {
 			return st.tasks[0].GetExchange().GetTicket()
 		}
 	}
+	return newTicket()
+}
+
+func newTicket() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
@@ -158,7 +165,14 @@ func (l *loop) keep(ev taskDone) {
 		return
 	}
 	id, ok := l.g.TaskOf(ev.attempt)
-	if !ok || !l.stages[id.Stage].stored() {
+	if !ok {
+		return
+	}
+	if task := l.stages[id.Stage].tasks[id.Task]; task.GetResult() != nil {
+		l.locate(ev, task)
+		return
+	}
+	if !l.stages[id.Stage].stored() {
 		return
 	}
 	n := l.stages[id.Stage].tasks[id.Task].GetExchange().GetPartitions()

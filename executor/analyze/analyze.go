@@ -74,6 +74,10 @@ func (a *analysis) run() error {
 	if a.out.Sql, err = a.rewritten(node); err != nil {
 		return err
 	}
+	if a.req.GetParameters() {
+		a.out.Parameters, err = a.inst.Parameters(a.ctx, a.out.GetSql())
+		return err
+	}
 	a.node = node
 	return a.bind()
 }

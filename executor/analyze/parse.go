@@ -52,7 +52,7 @@ func (a *analysis) parse(sql string) (queryNode, error) {
 		return nil, refuse("write a SELECT or VALUES", "the statement is empty")
 	case 1:
 		if s, ok := stmts[0].(*ast.Object); ok && s.Obj("node") != nil {
-			if len(s.List("named_param_map")) > 0 {
+			if len(s.List("named_param_map")) > 0 && !a.req.GetParameters() {
 				return nil, refuse("write the values out", "the statement has parameters, but no values came with it")
 			}
 			return s.Obj("node"), nil

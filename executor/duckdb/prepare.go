@@ -27,6 +27,33 @@ func (i *Instance) Describe(ctx context.Context, query string) ([]*planv1.Column
 // WithSelect prepares a query, checks that it is a single SELECT or VALUES statement without parameters, and calls f with the handles, which are
 // valid until f returns.
 func (i *Instance) WithSelect(ctx context.Context, query string, f func(mapping.Connection, mapping.PreparedStatement) error) error {
+	return i.withStatement(ctx, query, func(conn mapping.Connection, stmt mapping.PreparedStatement) error {
+		if mapping.NParams(stmt) != 0 {
+			return &duckdb.Error{Type: duckdb.ErrorTypeParameterNotAllowed, Msg: "Parameter Not Allowed Error: the statement has parameters, but no values came with it"}
+		}
+		return f(conn, stmt)
+	})
+}
+
+// Parameters are the types that DuckDB takes the parameters $1, $2, ... of a query for; empty where it does not say.
+func (i *Instance) Parameters(ctx context.Context, query string) ([]string, error) {
+	var out []string
+	err := i.withStatement(ctx, query, func(_ mapping.Connection, stmt mapping.PreparedStatement) error {
+		for n := range mapping.NParams(stmt) {
+			lt := mapping.ParamLogicalType(stmt, n+1)
+			engine := ""
+			if lt.Ptr != nil && mapping.GetTypeId(lt) != mapping.TypeInvalid {
+				_, engine = TypeOf(lt)
+			}
+			mapping.DestroyLogicalType(&lt)
+			out = append(out, engine)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (i *Instance) withStatement(ctx context.Context, query string, f func(mapping.Connection, mapping.PreparedStatement) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -50,9 +77,6 @@ func (i *Instance) WithSelect(ctx context.Context, query string, f func(mapping.
 		}
 		if mapping.PreparedStatementType(stmt) != mapping.StatementTypeSelect {
 			return ErrNotSelect
-		}
-		if mapping.NParams(stmt) != 0 {
-			return &duckdb.Error{Type: duckdb.ErrorTypeParameterNotAllowed, Msg: "Parameter Not Allowed Error: the statement has parameters, but no values came with it"}
 		}
 		return f(conn, stmt)
 	})

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -35,29 +37,27 @@ const (
 // server answers Exchange.Fetch from a store.
 type server struct {
 	executorv1.UnimplementedExchangeServer
-	store  *Store
-	active atomic.Int64
+	store   *Store
+	active  atomic.Int64
+	flights atomic.Int64 // of active, those to clients
 }
 
-// NewServer makes a gRPC server that serves the outputs of a store.
+// NewServer makes a gRPC server that serves the outputs of a store: to tasks, and results to clients by Arrow Flight.
 func NewServer(store *Store, opts ...grpc.ServerOption) *grpc.Server {
-	all := append(rpc.ServerOptions(), grpc.MaxConcurrentStreams(maxPerConnection), grpc.MaxRecvMsgSize(maxRequest), grpc.ConnectionTimeout(10*time.Second))
+	all := append(rpc.ServerOptions(), grpc.MaxConcurrentStreams(maxPerConnection), grpc.MaxRecvMsgSize(maxRequest), grpc.MaxSendMsgSize(math.MaxInt32), // a row of a result can be larger than a message of ours
+		grpc.ConnectionTimeout(10*time.Second))
 	s := grpc.NewServer(append(all, opts...)...)
-	executorv1.RegisterExchangeServer(s, &server{store: store})
+	impl := &server{store: store}
+	executorv1.RegisterExchangeServer(s, impl)
+	flight.RegisterFlightServiceServer(s, &flightServer{server: impl})
 	return s
 }
 
 // Fetch streams a partition from an offset. gRPC's flow control holds it back where the reader is slow.
 func (s *server) Fetch(req *executorv1.FetchRequest, stream grpc.ServerStreamingServer[executorv1.FetchResponse]) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // a defect here must not end the tasks of this process
-			slog.Error("panic in an exchange", "panic", r, "stack", string(debug.Stack()))
-			err = status.Error(codes.Internal, "the executor met a defect in its own code")
-		}
-	}()
-	if s.active.Add(1) > maxStreams {
-		s.active.Add(-1)
-		return status.Error(codes.ResourceExhausted, "too many fetches at a time")
+	defer survive(&err)
+	if err := s.enter(); err != nil {
+		return err
 	}
 	defer s.active.Add(-1)
 	if err := fault.Hit("executor.exchange.serve"); err != nil {
@@ -75,6 +75,23 @@ func (s *server) Fetch(req *executorv1.FetchRequest, stream grpc.ServerStreaming
 		return status.Errorf(codes.OutOfRange, "offset %d of %d bytes", req.GetOffset(), size)
 	}
 	return s.send(f, io.NewSectionReader(f, req.GetOffset(), size-req.GetOffset()), freed, stream)
+}
+
+// survive keeps a defect here from ending the tasks of this process.
+func survive(err *error) {
+	if r := recover(); r != nil {
+		slog.Error("panic in an exchange", "panic", r, "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, "the executor met a defect in its own code")
+	}
+}
+
+// enter counts a stream, if there is room for it.
+func (s *server) enter() error {
+	if s.active.Add(1) > maxStreams {
+		s.active.Add(-1)
+		return status.Error(codes.ResourceExhausted, "too many fetches at a time")
+	}
+	return nil
 }
 
 func unknown() error { return status.Error(codes.NotFound, errUnknown.Error()) }

@@ -15,6 +15,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/flightrows"
 )
 
 // Store holds the outputs of attempts that have ended. It is safe for concurrent use.
@@ -31,6 +32,13 @@ type output struct {
 	dir    string
 	sizes  map[int32]int64 // by partition
 	freed  chan struct{}
+	rows   *rows // of a query's result, which clients fetch; nil: an output for tasks
+}
+
+// rows is what clients need for a result.
+type rows struct {
+	secret  [sha256.Size]byte   // of what their tickets have
+	readers [][sha256.Size]byte // of tokens of which they show one; none: they need not
 }
 
 // NewStore keeps outputs below dir, which it makes with the first of them.
@@ -41,14 +49,45 @@ func NewStore(dir string) *Store {
 // fileName is where a partition lies in the directory of its attempt.
 func fileName(partition int32) string { return strconv.Itoa(int(partition)) + ".parquet" }
 
+// RowsFile is where a result lies in it, as its only partition.
+const RowsFile = "0.arrow"
+
+func (o *output) path(partition int32) string {
+	if o.rows != nil {
+		return filepath.Join(o.dir, RowsFile)
+	}
+	return filepath.Join(o.dir, fileName(partition))
+}
+
 // Put takes over a directory with the files of an attempt's partitions. An attempt has one output.
 func (s *Store) Put(ref *executorv1.AttemptRef, ticket, dir string, partitions []*planv1.ExchangePartition) error {
-	o := &output{
-		ref: ref, ticket: sha256.Sum256([]byte(ticket)), dir: filepath.Join(s.dir, ref.GetAttemptId()), sizes: map[int32]int64{}, freed: make(chan struct{}),
+	return s.put(newOutput(ref, ticket, partitions), dir)
+}
+
+// PutRows takes over a directory with the rows of a query, which clients fetch too.
+func (s *Store) PutRows(ref *executorv1.AttemptRef, task *planv1.ResultTask, dir string, part *planv1.ExchangePartition) error {
+	o := newOutput(ref, task.GetTicket(), []*planv1.ExchangePartition{part})
+	o.rows = &rows{secret: sha256.Sum256([]byte(flightrows.Secret(task.GetTicket())))}
+	for _, digest := range task.GetReaders() {
+		if len(digest) != sha256.Size {
+			return fmt.Errorf("digest of a reader's token: it has %d bytes", len(digest))
+		}
+		o.rows.readers = append(o.rows.readers, [sha256.Size]byte(digest))
 	}
+	return s.put(o, dir)
+}
+
+func newOutput(ref *executorv1.AttemptRef, ticket string, partitions []*planv1.ExchangePartition) *output {
+	o := &output{ref: ref, ticket: sha256.Sum256([]byte(ticket)), sizes: map[int32]int64{}, freed: make(chan struct{})}
 	for _, p := range partitions {
 		o.sizes[p.GetPartition()] = p.GetBytes()
 	}
+	return o
+}
+
+func (s *Store) put(o *output, dir string) error {
+	ref := o.ref
+	o.dir = filepath.Join(s.dir, ref.GetAttemptId())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.outputs[ref.GetAttemptId()] != nil {
@@ -140,11 +179,38 @@ func (s *Store) open(attempt string, partition int32, ticket string) (f *os.File
 	if !ok {
 		return nil, 0, nil, errUnknown
 	}
-	f, err = os.Open(filepath.Join(o.dir, fileName(partition)))
+	f, err = os.Open(o.path(partition))
 	if errors.Is(err, fs.ErrNotExist) { // freed meanwhile
 		return nil, 0, nil, errUnknown
 	}
 	return f, size, o.freed, err
+}
+
+// openRows finds the rows of a result for whoever has the secret and one of the readers' tokens. They stay readable when they are freed.
+func (s *Store) openRows(attempt, secret string, token [sha256.Size]byte) (*os.File, int64, error) {
+	s.mu.Lock()
+	o := s.outputs[attempt]
+	s.mu.Unlock()
+	given, want := sha256.Sum256([]byte(secret)), &rows{}
+	known := 0
+	if o != nil && o.rows != nil {
+		want, known = o.rows, 1
+	}
+	allowed := 0
+	if len(want.readers) == 0 {
+		allowed = 1
+	}
+	for _, r := range want.readers { // all are compared, so that time tells nothing
+		allowed |= subtle.ConstantTimeCompare(token[:], r[:])
+	}
+	if subtle.ConstantTimeCompare(given[:], want.secret[:])&known&allowed == 0 {
+		return nil, 0, errUnknown
+	}
+	f, err := os.Open(o.path(0))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, errUnknown
+	}
+	return f, o.sizes[0], err
 }
 
 // errUnknown is the one answer to everything that is not to be had.

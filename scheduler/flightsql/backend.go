@@ -22,6 +22,16 @@ type Statement struct {
 	InputIdentity []string
 }
 
+// Location is where an executor has the rows of a job. They can be had from the scheduler all the same.
+type Location struct {
+	URI     string // "": clients cannot go there
+	Attempt string
+	Secret  string // for the ticket
+	Columns []*planv1.Column
+	Rows    int64
+	Bytes   int64
+}
+
 // InputName is the name by which a statement's text refers to Statement.Input.
 const InputName = "arrow-stream.parquet"
 
@@ -33,10 +43,14 @@ type Backend interface {
 	Job(principal, jobID string) (*schedulerv1.Job, <-chan struct{}, error)
 	// Rows opens the rows of a job that has any: an Arrow IPC stream of so many bytes, readable until it is closed.
 	Rows(principal, jobID string) (io.ReadCloser, int64, error)
+	// Location is the executor that has these rows; nil where they are here.
+	Location(principal, jobID string) (*Location, error)
 	// Cancel asks for the job's end; if it will not be cancelled, message says what happened instead.
 	Cancel(principal, jobID string) (cancelled bool, message string, err error)
 	// Columns tells the columns of the statement's result without running it.
 	Columns(ctx context.Context, principal string, st Statement) ([]*planv1.Column, error)
+	// Parameters tells the engine's types of $1, $2, … in a query; "" where it does not say.
+	Parameters(ctx context.Context, principal string, query Statement) ([]string, error)
 	// NewInput makes a file for Statement.Input.
 	NewInput() (*os.File, error)
 

@@ -50,7 +50,7 @@ func (s *server) jobOf(who string, info *flight.FlightInfo) (string, bool) {
 			continue
 		}
 		if t, err := fsql.GetStatementQueryTicket(e.GetTicket()); err == nil {
-			if id, ok := s.seal.open(kindTicket, who, t.GetStatementHandle()); ok {
+			if id, ok := s.openTicket(who, t.GetStatementHandle()); ok {
 				return id, true
 			}
 		}

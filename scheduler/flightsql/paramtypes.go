@@ -2,6 +2,9 @@ package flightsql
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -10,9 +13,77 @@ import (
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
-// parameterSchema is what INSERT INTO t VALUES (?, …) wants bound: the types of the table's columns. Of other parameters nobody knows the types
-// before the values come; then there is no schema, and clients send their values in their own types.
+// parameterSchema is what the statement wants bound: for INSERT INTO t VALUES (?, …) the types of the table's columns, otherwise what DuckDB takes the
+// parameters for, and text where it does not say. Clients may bind other types; some, of JDBC for instance, do not, and take a statement without this
+// schema for one without parameters.
 func (s *server) parameterSchema(ctx context.Context, p *prepared) *arrow.Schema {
+	if out := s.insertSchema(ctx, p); out != nil {
+		return out
+	}
+	types := s.engineTypes(ctx, p)
+	fields := make([]arrow.Field, p.count)
+	for i := range fields {
+		fields[i] = arrow.Field{Name: strings.TrimPrefix(p.label(i), "$"), Type: arrow.BinaryTypes.String, Nullable: true}
+		if t, ok := parameterType(types[i]); ok {
+			fields[i].Type = t
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// maxAsked is how many parameters are asked for one by one.
+const maxAsked = 8
+
+// engineTypes are DuckDB's types of the parameters. Where it does not know that of one, it tells none; they are asked for one by one then, with NULL in
+// place of the others.
+func (s *server) engineTypes(ctx context.Context, p *prepared) []string {
+	all := make([]string, p.count)
+	for i := range all {
+		all[i] = "$" + strconv.Itoa(i+1)
+	}
+	types := s.askTypes(ctx, p, all)
+	if len(types) == p.count && !slices.ContainsFunc(types, unknownType) || p.count == 1 || p.count > maxAsked {
+		return append(types, make([]string, p.count)...)[:p.count]
+	}
+	out := make([]string, p.count)
+	for i := range out {
+		row := p.nulls()
+		row[i] = "$1"
+		if t := s.askTypes(ctx, p, row); len(t) == 1 {
+			out[i] = t[0]
+		}
+	}
+	return out
+}
+
+func (s *server) askTypes(ctx context.Context, p *prepared, row []string) []string {
+	st := p.defaults
+	st.SQL = p.queryWith(row)
+	types, err := s.backend.Parameters(ctx, p.principal, st)
+	if err != nil { // what is wrong with the statement shows when it is run
+		return nil
+	}
+	return types
+}
+
+func unknownType(engine string) bool { return engine == "" || engine == `"NULL"` }
+
+func parameterType(engine string) (arrow.DataType, bool) {
+	t, err := columnType(engine)
+	if err != nil || unknownType(engine) {
+		return nil, false
+	}
+	switch t.ID() { // all integers are 64 bits wide: clients differ in what they take for one
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.UINT8, arrow.UINT16, arrow.UINT32:
+		return arrow.PrimitiveTypes.Int64, true
+	case arrow.BOOL, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64, arrow.DECIMAL128, arrow.STRING, arrow.BINARY, arrow.DATE32, arrow.TIME64, arrow.TIMESTAMP, arrow.LIST:
+		return t, true
+	}
+	return nil, false
+}
+
+// insertSchema is that of INSERT INTO t VALUES (?, …); nil: the statement is another one.
+func (s *server) insertSchema(ctx context.Context, p *prepared) *arrow.Schema {
 	ins, ok := p.stmt.(*sql.Insert)
 	if !ok || p.valuesAt == 0 {
 		return nil

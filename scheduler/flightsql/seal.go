@@ -8,6 +8,8 @@ import (
 	"time"
 
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+
+	"github.com/signet-io/signet/internal/flightrows"
 )
 
 // sealer makes handles that only this process reads: they say which job they are for, whose it is, and until when. Nothing is kept here, and
@@ -67,7 +69,20 @@ func (s *sealer) open(kind, principal string, handle []byte) (job string, ok boo
 	return h.Job, true
 }
 
-// ticket is the handle of a job's rows in the form that clients hand to DoGet.
-func (s *server) ticket(principal, job string, expires time.Time) ([]byte, error) {
-	return fsql.CreateStatementQueryTicket(s.seal.make(kindTicket, principal, job, expires))
+// ticket is the handle of a job's rows in the form that clients hand to DoGet. at is where executors have them; nil: here.
+func (s *server) ticket(principal, job string, expires time.Time, at *Location) ([]byte, error) {
+	t := flightrows.Ticket{Sealed: s.seal.make(kindTicket, principal, job, expires)}
+	if at != nil {
+		t.Attempt, t.Secret = at.Attempt, at.Secret
+	}
+	return fsql.CreateStatementQueryTicket(t.Encode())
+}
+
+// openTicket tells the job of a ticket.
+func (s *server) openTicket(principal string, handle []byte) (job string, ok bool) {
+	t, err := flightrows.Decode(handle)
+	if err != nil {
+		return "", false
+	}
+	return s.seal.open(kindTicket, principal, t.Sealed)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/signet-io/signet/internal/flightrows"
 )
 
 // A row group ends when it has taken so many bytes or rows: it is what is in memory, and what tasks share the file by.
@@ -84,7 +86,7 @@ func (s *spool) write(rec arrow.RecordBatch) error {
 		return err
 	}
 	s.rows += rec.NumRows()
-	s.bytes += batchSize(out)
+	s.bytes += flightrows.Size(out)
 	s.inGroup += rec.NumRows()
 	return nil
 }

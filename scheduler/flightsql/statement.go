@@ -63,21 +63,42 @@ func (s *server) schemaOf(ctx context.Context, st Statement) (*arrow.Schema, err
 
 // info describes the rows of a job that succeeded.
 func (s *server) info(who string, job *schedulerv1.Job, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
-	rows, err := s.open(who, job)
+	schema, at, count, size, err := s.describe(who, job)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
 	expires := time.UnixMilli(job.GetFinishedMillis()).Add(s.Kept)
-	ticket, err := s.ticket(who, job.GetJobId(), expires)
+	ticket, err := s.ticket(who, job.GetJobId(), expires, at)
 	if err != nil {
 		return nil, err
+	}
+	endpoint := &flight.FlightEndpoint{Ticket: &flight.Ticket{Ticket: ticket}, ExpirationTime: timestamppb.New(expires)}
+	if at != nil && at.URI != "" { // the scheduler hands them on for clients that cannot reach the executor
+		endpoint.Location = []*flight.Location{{Uri: at.URI}, {Uri: flight.LocationReuseConnection}}
 	}
 	return &flight.FlightInfo{
-		Schema: flight.SerializeSchema(rows.Schema(), s.mem), FlightDescriptor: desc, TotalRecords: rows.count, TotalBytes: rows.size, Ordered: true,
-		Endpoint:    []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: ticket}, ExpirationTime: timestamppb.New(expires)}},
-		AppMetadata: []byte(job.GetJobId()),
+		Schema: flight.SerializeSchema(schema, s.mem), FlightDescriptor: desc, TotalRecords: count, TotalBytes: size, Ordered: true,
+		Endpoint: []*flight.FlightEndpoint{endpoint}, AppMetadata: []byte(job.GetJobId()),
 	}, nil
+}
+
+// describe tells about rows without fetching them.
+func (s *server) describe(who string, job *schedulerv1.Job) (schema *arrow.Schema, at *Location, count, size int64, err error) {
+	if job.GetHasRows() {
+		if at, err = s.backend.Location(who, job.GetJobId()); err != nil {
+			return nil, nil, 0, 0, asStatus(err)
+		}
+	}
+	if at != nil {
+		schema, err = resultSchema(at.Columns)
+		return schema, at, at.Rows, at.Bytes, err
+	}
+	rows, err := s.open(who, job)
+	if err != nil {
+		return nil, nil, 0, 0, err
+	}
+	defer rows.Close()
+	return rows.Schema(), nil, rows.count, rows.size, nil
 }
 
 // rows are the rows of a job, being read.
@@ -116,6 +137,9 @@ func (s *server) open(who string, job *schedulerv1.Job) (*rows, error) {
 	var err error
 	if out.Reader, err = ipc.NewReader(from, ipc.WithAllocator(s.mem)); err != nil {
 		_ = out.from.Close()
+		if status.Code(err) == codes.Unavailable { // they come from an executor
+			return nil, err
+		}
 		return nil, status.Errorf(codes.Internal, "job %s: its rows cannot be read: %v", job.GetJobId(), err)
 	}
 	return out, nil

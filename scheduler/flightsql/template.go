@@ -220,6 +220,13 @@ func (t *template) fill(b *strings.Builder, from, to int, row []string) {
 // untyped is the statement with NULL for every value, for an analysis before any are known.
 func (t *template) untyped() string { return t.with([][]string{t.nulls()}) }
 
+// queryWith is the query with these texts for its parameters.
+func (t *template) queryWith(row []string) string {
+	var b strings.Builder
+	t.fill(&b, t.query.Offset, t.query.Offset+len(t.query.Text), row)
+	return b.String()
+}
+
 func (t *template) nulls() []string {
 	row := make([]string, t.count)
 	for i := range row {

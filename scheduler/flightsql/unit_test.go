@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -220,32 +218,6 @@ func FuzzLike(f *testing.F) {
 		re.WriteString(`\z`)
 		require.Equal(t, regexp.MustCompile(re.String()).MatchString(name), matches(&pattern, name))
 	})
-}
-
-func TestEachPiece_IsSmallEnoughAndWhole(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}, {Name: "s", Type: arrow.BinaryTypes.String}}, nil)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	for i := range 1000 {
-		b.Field(0).(*array.Int64Builder).Append(int64(i))
-		n := 1000
-		if i == 500 {
-			n = 3 * maxBatch
-		}
-		b.Field(1).(*array.StringBuilder).Append(strings.Repeat("x", n))
-	}
-	rec := b.NewRecordBatch()
-	defer rec.Release()
-	var next int64
-	require.NoError(t, eachPiece(rec, func(p arrow.RecordBatch) error {
-		ids := p.Column(0).(*array.Int64)
-		for i := range ids.Len() {
-			require.Equal(t, next, ids.Value(i))
-			next++
-		}
-		require.True(t, p.NumRows() == 1 || rangeSize(p, 0, p.NumRows()) <= maxBatch)
-		return nil
-	}))
-	require.EqualValues(t, 1000, next)
 }
 
 func TestSchemaParts(t *testing.T) {

@@ -33,6 +33,15 @@ type Job struct {
 	Progress       Progress          `json:"progress,omitzero"`
 	Trace          string            `json:"trace,omitempty"`      // W3C traceparent of the submission
 	RootBegun      bool              `json:"root_begun,omitempty"` // a scheduler root other than a commit may have taken effect
+
+	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
+	Keep *KeepRows `json:"-"`
+}
+
+// KeepRows says which results stay on their executors.
+type KeepRows struct {
+	Above   int64    // bytes
+	Readers [][]byte // SHA-256 of tokens of which a client shows one; none: it need not
 }
 
 // State is a job's durable state; running jobs are StateOpen.

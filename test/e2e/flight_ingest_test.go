@@ -292,3 +292,41 @@ func TestFlight_LargeIngest(t *testing.T) {
 type ended struct{ *endless }
 
 func (e *ended) Err() error { return nil }
+
+// Schemas of many columns come through both ways; one of none is refused, as is the transaction that an ingest names.
+func TestFlight_WideAndEmptySchemas(t *testing.T) {
+	_, addr := flightCluster(t, harness.Options{Executors: 1})
+	cl := flightDial(t, addr)
+	ctx := harness.Context(t)
+	flightUpdate(t, cl, "CREATE SCHEMA lake.f")
+	fields := make([]arrow.Field, 1500)
+	row := make([]string, len(fields))
+	for i := range fields {
+		fields[i] = arrow.Field{Name: fmt.Sprintf("column %d", i), Type: arrow.PrimitiveTypes.Int64, Nullable: true}
+		row[i] = fmt.Sprintf("%q:%d", fields[i].Name, i)
+	}
+	wide := arrow.NewSchema(fields, nil)
+	n, err := cl.ExecuteIngest(ctx, reader(t, wide, batch(t, wide, "[{"+strings.Join(row, ",")+"}]")), ingestInto(createNew, "f", "wide"))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	info, err := cl.Execute(ctx, "SELECT * FROM lake.f.wide")
+	require.NoError(t, err)
+	got := readAll(ctx, t, cl, info.Endpoint[0].Ticket)
+	require.EqualValues(t, len(fields), got.NumCols())
+	for i, c := range got.Columns() {
+		require.Equal(t, fields[i].Name, got.Schema().Field(i).Name)
+		require.EqualValues(t, i, c.(*array.Int64).Value(0))
+	}
+	none := arrow.NewSchema(nil, nil)
+	for _, mode := range []string{createNew, appendTo} {
+		table := map[string]string{createNew: "none", appendTo: "wide"}[mode]
+		_, err = cl.ExecuteIngest(ctx, reader(t, none, array.NewRecordBatch(none, nil, 1)), ingestInto(mode, "f", table))
+		require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+		require.ErrorContains(t, err, "column")
+	}
+	begun := ingestInto(appendTo, "f", "wide")
+	begun.TransactionId = []byte("t")
+	_, err = cl.ExecuteIngest(ctx, reader(t, wide, batch(t, wide, "[]")), begun)
+	require.Equal(t, codes.Unimplemented, status.Code(err))
+	require.ErrorContains(t, err, "transactions are not supported")
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/extensions"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -290,4 +291,37 @@ func TestFlight_PreparedStatements(t *testing.T) {
 	_, err = other.ExecuteUpdate(ctx)
 	require.Equal(t, codes.NotFound, status.Code(err))
 	require.NoError(t, prepare(t, cl, "SHOW CATALOGS").Close(ctx))
+}
+
+// What a statement says of its parameters before any are bound: their number always, and their types where DuckDB knows them. Clients of JDBC bind
+// nothing else.
+func TestFlight_ParameterSchemas(t *testing.T) {
+	_, addr := flightCluster(t, harness.Options{Executors: 1})
+	cl := flightDial(t, addr)
+	flightUpdate(t, cl, "CREATE SCHEMA lake.p")
+	flightUpdate(t, cl, "CREATE TABLE lake.p.t (id INTEGER, amount DECIMAL(9,2), s VARCHAR, day DATE, seen TIMESTAMP)")
+	for query, want := range map[string][]string{
+		"SELECT s FROM lake.p.t WHERE id = ?":                                    {"1: int64"},
+		"SELECT s FROM lake.p.t AS x WHERE x.day >= $2 AND amount < $1":          {"1: decimal(9, 2)", "2: date32"},
+		"SELECT * FROM lake.p.t WHERE s LIKE $pattern AND seen > $since":         {"pattern: utf8", "since: timestamp[us]"},
+		"SELECT ? AS v, CAST(? AS BIGINT) AS n, ?::DOUBLE AS d, ?::BLOB AS b":    {"1: utf8", "2: int64", "3: float64", "4: binary"},
+		"INSERT INTO lake.p.t SELECT CAST(? AS INTEGER), 1, ?, NULL, NULL":       {"1: int64", "2: utf8"},
+		"INSERT INTO lake.p.t (id, day) VALUES (CAST(? AS INTEGER) + 1, ?)":      {"1: int64", "2: utf8"},
+		"INSERT INTO lake.p.t (day, id) VALUES (?, ?)":                           {"day: date32", "id: int64"},
+		"SELECT count(*) FROM range(10) r(i) WHERE i BETWEEN ? AND ?":            {"1: int64", "2: int64"},
+		"SELECT * FROM lake.p.t ORDER BY id LIMIT ?":                             {"1: int64"},
+		"WITH q AS (SELECT ?::INT AS a) SELECT (SELECT max(a) FROM q WHERE a>?)": {"1: int64", "2: int64"},
+	} {
+		p, err := cl.Prepare(harness.Context(t), query)
+		require.NoError(t, err, query)
+		require.NotNil(t, p.ParameterSchema(), query)
+		var got []string
+		for _, f := range p.ParameterSchema().Fields() {
+			got = append(got, f.Name+": "+f.Type.String())
+		}
+		assert.Equal(t, want, got, query)
+	}
+	p, err := cl.Prepare(harness.Context(t), "SELECT 1")
+	require.NoError(t, err)
+	require.Nil(t, p.ParameterSchema())
 }

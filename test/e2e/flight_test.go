@@ -23,11 +23,17 @@ import (
 // flightCluster starts a cluster that serves Flight SQL, and dials it.
 func flightCluster(t *testing.T, opts harness.Options) (*harness.Cluster, string) {
 	t.Helper()
+	return flightClusterWith(t, opts, "")
+}
+
+// flightClusterWith adds keys to the section flight.
+func flightClusterWith(t *testing.T, opts harness.Options, keys string) (*harness.Cluster, string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
-	opts.Config += fmt.Sprintf("flight:\n  listen: %s\n", addr)
+	opts.Config += fmt.Sprintf("flight:\n  listen: %s\n%s", addr, keys)
 	return harness.New(t, opts), addr
 }
 

@@ -10,7 +10,7 @@ CATALOG = "lake"
 
 
 class Cluster:
-    def __init__(self, directory: pathlib.Path, executors: int = 2):
+    def __init__(self, directory: pathlib.Path, executors: int = 2, more: str = ""):
         self.dir = directory
         self.warehouse = directory / "warehouse"
         self.db = directory / "catalog.db"
@@ -21,6 +21,7 @@ class Cluster:
             "listen: 127.0.0.1:0\n"
             "flight:\n"
             "  listen: 127.0.0.1:0\n"
+            "  endpoint_bytes: 1MiB\n"
             "catalogs:\n"
             f"  {CATALOG}:\n"
             "    type: sql\n"
@@ -30,7 +31,7 @@ class Cluster:
             f"  local: {executors}\n"
             "  slots: 2\n"
             "  threads: 1\n"
-            "  memory_limit: 1GiB\n"
+            "  memory_limit: 1GiB\n" + more
         )
         self.log = open(directory / "scheduler.log", "w")
         self.process = subprocess.Popen(

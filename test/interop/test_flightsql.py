@@ -2,6 +2,9 @@
 import datetime
 import decimal
 import os
+import pathlib
+import re
+import signal
 import threading
 
 import pyarrow as pa
@@ -10,10 +13,11 @@ from adbc_driver_flightsql import DatabaseOptions
 from adbc_driver_flightsql import dbapi
 from adbc_driver_manager import dbapi as manager
 
-from cluster import CATALOG
+from cluster import CATALOG, Cluster
 
 pytestmark = pytest.mark.skipif(os.environ.get("INTEROP_WRITER") == "pyiceberg", reason="the writer is PyIceberg")
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = "flight"
 HEADER = "adbc.flight.sql.rpc.call_header."
 
@@ -49,6 +53,64 @@ def test_query(cur):
     empty = cur.fetch_arrow_table()
     assert empty.num_rows == 0 and empty.schema == pa.schema([("a", pa.int32()), ("b", pa.string())])
     assert [d[0] for d in cur.description] == ["a", "b"]
+
+
+def test_large_results_come_from_executors(cur, cluster):
+    query = "SELECT i, repeat('x', 100) AS s FROM range(300000) r(i) ORDER BY i DESC"
+    partitions, schema = cur.adbc_execute_partitions(query)
+    assert len(partitions) == 1 and b"grpc+tcp://127.0.0.1:" in partitions[0] and schema.names == ["i", "s"]
+    os.kill(cluster.process.pid, signal.SIGSTOP)  # the scheduler has no part in it
+    try:
+        cur.adbc_read_partition(partitions[0])
+        got = cur.fetch_arrow_table()
+    finally:
+        os.kill(cluster.process.pid, signal.SIGCONT)
+    assert got["i"].to_pylist() == list(range(299999, -1, -1))
+    cur.execute(query)
+    assert cur.fetch_arrow_table().equals(got)
+
+
+def test_tokens(tmp_path):
+    (tmp_path / "token").write_text("s3cret")
+    c = Cluster(tmp_path / "cluster", 1, f"auth:\n  tokens:\n    - {{principal: ann, token: {{file: {tmp_path}/token}}}}\n")
+    try:
+        for shown in ({"username": "ann", "password": "s3cret"}, {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer s3cret"}):
+            with dbapi.connect(f"grpc://{c.flight}", db_kwargs=shown, autocommit=True) as conn, conn.cursor() as cur:
+                cur.execute("SELECT 1")
+                assert cur.fetchone() == (1,)
+                partitions, _ = cur.adbc_execute_partitions("SELECT repeat('x', 100) AS s FROM range(100000)")
+                os.kill(c.process.pid, signal.SIGSTOP)
+                try:
+                    cur.adbc_read_partition(partitions[0])  # the executor asks for the token too
+                    assert cur.fetch_arrow_table().num_rows == 100000
+                finally:
+                    os.kill(c.process.pid, signal.SIGCONT)
+        for shown in ({}, {"username": "ann"}, {"username": "ann", "password": "wrong"}, {"username": "bob", "password": "s3cret"}):
+            with pytest.raises(dbapi.Error, match="UNAUTHENTICATED.*Bearer"):
+                with dbapi.connect(f"grpc://{c.flight}", db_kwargs=shown, autocommit=True) as conn, conn.cursor() as cur:
+                    cur.execute("SELECT 1")
+    finally:
+        c.stop()
+
+
+def examples(path):
+    """The Python examples of a page, made for this cluster."""
+    text = (ROOT / path).read_text()
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/flight-sql.md"])
+def test_examples_work(cluster, page):
+    cluster.sql(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.sales; CREATE SCHEMA IF NOT EXISTS {CATALOG}.archive; CREATE SCHEMA IF NOT EXISTS {CATALOG}.demo")
+    for table in ("sales.orders", "archive.orders"):
+        cluster.sql(f"CREATE TABLE IF NOT EXISTS {CATALOG}.{table} (id BIGINT, note VARCHAR)")
+    cluster.sql(f"INSERT INTO {CATALOG}.sales.orders VALUES (7, 'old'), (101, 'new')")
+    cluster.sql(f"CREATE TABLE IF NOT EXISTS {CATALOG}.demo.flights AS SELECT * FROM '{ROOT}/examples/data/flights.parquet' LIMIT 10000")
+    found = examples(page)
+    assert found
+    for code in found:
+        assert "127.0.0.1:7430" in code
+        exec(compile(code.replace("127.0.0.1:7430", cluster.flight), page, "exec"), {})
 
 
 def test_statements_and_their_results(cur, cluster, schema):

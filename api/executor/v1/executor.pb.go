@@ -1324,6 +1324,7 @@ type Analyze struct {
 	NowMicros int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
 	// Size up to which every task reads the smaller side of a join straight from its source. 0: the executor's own choice; negative: none.
 	WholeBytes    int64 `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
+	Parameters    bool  `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1400,6 +1401,13 @@ func (x *Analyze) GetWholeBytes() int64 {
 	return 0
 }
 
+func (x *Analyze) GetParameters() bool {
+	if x != nil {
+		return x.Parameters
+	}
+	return false
+}
+
 type AnalyzeResult struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1413,6 +1421,7 @@ type AnalyzeResult struct {
 	NotRowWise    string              `protobuf:"bytes,8,opt,name=not_row_wise,json=notRowWise,proto3" json:"not_row_wise,omitempty"` // the reason, for EXPLAIN
 	PlanText      string              `protobuf:"bytes,9,opt,name=plan_text,json=planText,proto3" json:"plan_text,omitempty"`         // DuckDB's EXPLAIN, for EXPLAIN
 	Staged        *StagedQuery        `protobuf:"bytes,10,opt,name=staged,proto3" json:"staged,omitempty"`
+	Parameters    []string            `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"` // DuckDB types of $1, $2, ...; empty: it does not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1513,6 +1522,13 @@ func (x *AnalyzeResult) GetPlanText() string {
 func (x *AnalyzeResult) GetStaged() *StagedQuery {
 	if x != nil {
 		return x.Staged
+	}
+	return nil
+}
+
+func (x *AnalyzeResult) GetParameters() []string {
+	if x != nil {
+		return x.Parameters
 	}
 	return nil
 }
@@ -2347,7 +2363,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xc9\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe9\x01\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2357,7 +2373,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"now_micros\x18\x05 \x01(\x03R\tnowMicros\x12\x1f\n" +
 	"\vwhole_bytes\x18\x06 \x01(\x03R\n" +
-	"wholeBytes\"\xaf\x03\n" +
+	"wholeBytes\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\a \x01(\bR\n" +
+	"parameters\"\xcf\x03\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2373,7 +2392,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"notRowWise\x12\x1b\n" +
 	"\tplan_text\x18\t \x01(\tR\bplanText\x127\n" +
 	"\x06staged\x18\n" +
-	" \x01(\v2\x1f.signet.executor.v1.StagedQueryR\x06staged\"d\n" +
+	" \x01(\v2\x1f.signet.executor.v1.StagedQueryR\x06staged\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\v \x03(\tR\n" +
+	"parameters\"d\n" +
 	"\vStagedQuery\x126\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1e.signet.executor.v1.QueryStageR\x06stages\x12\x1d\n" +
 	"\n" +

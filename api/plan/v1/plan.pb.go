@@ -2781,7 +2781,10 @@ func (x *ExchangePartition) GetSha256() []byte {
 
 type ResultTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	MaxBytes      int64                  `protobuf:"varint,1,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // of Arrow IPC; above it the task fails with USER
+	MaxBytes      int64                  `protobuf:"varint,1,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`    // of Arrow IPC; above it the task fails with USER
+	KeepAbove     int64                  `protobuf:"varint,2,opt,name=keep_above,json=keepAbove,proto3" json:"keep_above,omitempty"` // a larger result stays on the executor, as partition 0 of an ExchangeOutput that is an Arrow IPC stream; 0: all are pushed
+	Ticket        string                 `protobuf:"bytes,3,opt,name=ticket,proto3" json:"ticket,omitempty"`                         // who presents it may fetch what stays
+	Readers       [][]byte               `protobuf:"bytes,4,rep,name=readers,proto3" json:"readers,omitempty"`                       // SHA-256 of tokens: clients of Flight show one of them too; none: they are asked for none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2821,6 +2824,27 @@ func (x *ResultTask) GetMaxBytes() int64 {
 		return x.MaxBytes
 	}
 	return 0
+}
+
+func (x *ResultTask) GetKeepAbove() int64 {
+	if x != nil {
+		return x.KeepAbove
+	}
+	return 0
+}
+
+func (x *ResultTask) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
+func (x *ResultTask) GetReaders() [][]byte {
+	if x != nil {
+		return x.Readers
+	}
+	return nil
 }
 
 // Task is one attempt, complete: an executor needs nothing else to run it.
@@ -3927,10 +3951,14 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\fR\x06sha256\")\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"z\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
-	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\"\xde\x03\n" +
+	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\x12\x1d\n" +
+	"\n" +
+	"keep_above\x18\x02 \x01(\x03R\tkeepAbove\x12\x16\n" +
+	"\x06ticket\x18\x03 \x01(\tR\x06ticket\x12\x18\n" +
+	"\areaders\x18\x04 \x03(\fR\areaders\"\xde\x03\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
