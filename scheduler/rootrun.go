@@ -171,11 +171,16 @@ func (s *Server) rootBegins(j *job) error {
 	if err := fault.Hit("scheduler.root.start"); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	j.rec.RootBegun = true
-	rec := j.rec
-	j.mu.Unlock()
-	return s.journal.Update(func(tx *journal.Tx) error { return tx.PutJob(&rec) })
+	return s.journal.Update(func(tx *journal.Tx) error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.rec.CancelledBy != "" {
+			return errCancelled
+		}
+		j.rec.RootBegun = true
+		rec := j.rec
+		return tx.PutJob(&rec)
+	})
 }
 
 // errRootInterrupted is the end of a job whose root had begun before a restart.

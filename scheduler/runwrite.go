@@ -91,6 +91,9 @@ func (l *loop) beginWrite(launches []*planv1.Task) error {
 		j.mu.Lock()
 		rec := j.rec
 		j.mu.Unlock()
+		if rec.CancelledBy != "" {
+			return errCancelled
+		}
 		rec.Write = w.rec
 		if err := tx.PutJob(&rec); err != nil {
 			return err

@@ -159,7 +159,12 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 	if failure != nil {
 		rec.Error = &failure.JobError
 	}
-	err := s.journal.Update(func(tx *journal.Tx) error { return s.putFinished(tx, &rec) })
+	err := s.journal.Update(func(tx *journal.Tx) error {
+		if who := j.cancelledBy(); who != "" { // it was told so; what came too late is dropped (S21)
+			rec.State, rec.Error, rec.Result, rec.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
+		}
+		return s.putFinished(tx, &rec)
+	})
 	if err != nil {
 		// The job stays open in the journal and is taken up again at the next start; showing an end that is not durable would be a lie.
 		s.log.Error("cannot journal the end of a job", "job", j.id, "error", err)
@@ -203,46 +208,6 @@ func (s *Server) show(j *job, rec journal.Job) {
 		attrs = append(attrs, "code", rec.Error.Code, "error", rec.Error.Message)
 	}
 	s.log.Info("job ended", attrs...)
-}
-
-// cancelWait bounds how long the answer to a cancel waits for the job's end.
-const cancelWait = 10 * time.Second
-
-// cancelJob asks a job to end. It tells whether the job is or will be Cancelled, and otherwise what happened instead (S21). Before a job's write is
-// planned only its end is durable, so that the answer waits for it: a scheduler that dies in between takes the job up again.
-func (s *Server) cancelJob(ctx context.Context, j *job, who string) (bool, string) {
-	j.mu.Lock()
-	state, w := j.state, j.write
-	j.mu.Unlock()
-	if isTerminal(state) {
-		return state == schedulerv1.JobState_JOB_STATE_CANCELLED, "the job has ended: " + stateName(state)
-	}
-	j.update(func() { j.cancelBy = who }) // first: a write may end by the next step alone
-	if w != nil {
-		if ok, msg := s.cancelWrite(w); !ok {
-			return false, msg
-		}
-	}
-	j.cancel(errCancelled)
-	if w != nil {
-		return true, "cancelled"
-	}
-	limit := time.NewTimer(cancelWait)
-	defer limit.Stop()
-	for {
-		snap, changed := j.snapshot()
-		if isTerminal(snap.State) {
-			return snap.State == schedulerv1.JobState_JOB_STATE_CANCELLED, "the job has ended: " + stateName(snap.State)
-		}
-		select {
-		case <-changed:
-			continue
-		case <-ctx.Done():
-		case <-s.ctx.Done():
-		case <-limit.C:
-		}
-		return false, "the job was told to end, and has not ended yet"
-	}
 }
 
 func stateName(s schedulerv1.JobState) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +42,11 @@ func newLedger() *ledger {
 func (l *ledger) note(st *statement, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notes[st.n] = append(l.notes[st.n], fmt.Sprintf("%7.2fs  ", time.Since(l.start).Seconds())+fmt.Sprintf(format, args...))
+	text, notes := fmt.Sprintf(format, args...), l.notes[st.n]
+	if n := len(notes); n > 0 && strings.HasSuffix(notes[n-1], text) {
+		return // once more the same
+	}
+	l.notes[st.n] = append(notes, fmt.Sprintf("%7.2fs  %s", time.Since(l.start).Seconds(), text))
 }
 
 func (l *ledger) complain(st *statement, format string, args ...any) {
@@ -241,10 +246,12 @@ func (u *user) submitted(id string, existing bool) {
 			for range 20 {
 				yes, message, err := cl.Cancel(u.ctx, id)
 				u.l.note(u.st, "cancel of job %s: %v %q %v", id, yes, message, err)
-				if err == nil {
+				if yes {
 					u.l.mu.Lock()
-					u.l.cancelled[id] = u.l.cancelled[id] || yes
+					u.l.cancelled[id] = true
 					u.l.mu.Unlock()
+				}
+				if err == nil {
 					return
 				}
 				pause(u.ctx, 200*time.Millisecond)
