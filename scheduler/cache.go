@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/root"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -96,11 +97,14 @@ func (c *caches) put(rec *cached, from string) error {
 	if c.all[key] != nil {
 		return cacheExists(rec.Name)
 	}
+	if err := fault.Hit("scheduler.cache.before-rename"); err != nil {
+		return err
+	}
 	if err := os.Rename(from, rec.dir); err != nil {
 		return err
 	}
 	c.all[key] = rec
-	return nil
+	return fault.Hit("scheduler.cache.after-rename")
 }
 
 // drop forgets a cache. Jobs that still read its files fail with the files' names.

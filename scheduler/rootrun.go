@@ -151,6 +151,9 @@ func (l *loop) runRoot() error {
 	return nil
 }
 
+// rootsDir holds a directory for each root, or cache, that reads.
+func rootsDir(dataDir string) string { return filepath.Join(dataDir, "roots") }
+
 // input is the output of the final stage, complete: one attempt of each task (T1, S10).
 func (l *loop) input(columns []*planv1.Column) (root.Input, error) {
 	last := int32(len(l.stages) - 1) //nolint:gosec // few
@@ -162,7 +165,7 @@ func (l *loop) input(columns []*planv1.Column) (root.Input, error) {
 	}
 	clear(l.rows)
 	return root.NewParts(root.Parts{
-		Job: l.j.id, Tasks: len(tasks), Columns: columns, Parts: l.parts(last)[0], Fetch: l.s.fetchPart(l.j.id), Dir: filepath.Join(l.s.cfg.DataDir, "roots", l.j.id),
+		Job: l.j.id, Tasks: len(tasks), Columns: columns, Parts: l.parts(last)[0], Fetch: l.s.fetchPart(l.j.id), Dir: filepath.Join(rootsDir(l.s.cfg.DataDir), l.j.id),
 	})
 }
 

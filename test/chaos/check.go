@@ -47,8 +47,8 @@ func (s *stage) check(jobs []*schedulerv1.Job) {
 	wrong := slices.Clone(s.l.wrong)
 	words, yes, of := slices.Clone(s.l.words), maps.Clone(s.l.cancelled), maps.Clone(s.l.jobs)
 	s.l.mu.Unlock()
-	for _, text := range wrong {
-		s.t.Error(text)
+	for _, c := range wrong {
+		s.wrong(c.statement, "%s", c.text)
 	}
 	byID := map[string]*schedulerv1.Job{}
 	for _, j := range jobs {

@@ -23,13 +23,18 @@ type word struct {
 	rows      string
 }
 
+type complaint struct {
+	statement *statement
+	text      string
+}
+
 // ledger is what all clients were told.
 type ledger struct {
 	mu        sync.Mutex
 	words     []word
 	cancelled map[string]bool // job ids whose cancel was answered with yes
 	jobs      map[string]*statement
-	wrong     []string // what cannot be right whatever the tables hold
+	wrong     []complaint // what cannot be right whatever the tables hold
 	lostRows  int
 	notes     map[int][]string // by statement, what its clients saw
 	start     time.Time
@@ -54,7 +59,7 @@ func (l *ledger) complain(st *statement, format string, args ...any) {
 	l.note(st, "WRONG: %s", text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrong = append(l.wrong, fmt.Sprintf("statement %d: %s", st.n, text))
+	l.wrong = append(l.wrong, complaint{st, text})
 }
 
 func (l *ledger) began(st *statement, job string, existing bool) {
