@@ -160,6 +160,10 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 		rec.Error = &failure.JobError
 	}
 	err := s.journal.Update(func(tx *journal.Tx) error {
+		if have, err := tx.Job(rec.ID); err == nil && have.State.Terminal() { // the commit ended it a moment ago, and is about to show that
+			rec = *have
+			return nil
+		}
 		if who := j.cancelledBy(); who != "" { // it was told so; what came too late is dropped (S21)
 			rec.State, rec.Error, rec.Result, rec.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
 		}
@@ -190,11 +194,15 @@ func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
 	return tx.DropWork(rec.ID)
 }
 
-// show makes a durable end visible.
+// show makes a durable end visible, once.
 func (s *Server) show(j *job, rec journal.Job) {
 	s.wakeSweeper()
 	s.forgetAttempts(j.id)
+	shown := false
 	j.update(func() {
+		if shown = isTerminal(j.state); shown {
+			return
+		}
 		j.rec, j.state, j.phase, j.message = rec, terminal(rec.State), "", ""
 		j.progress.Running = 0
 		clear(j.running)
@@ -202,6 +210,9 @@ func (s *Server) show(j *job, rec journal.Job) {
 			j.progress.StagesDone, j.progress.TasksDone = j.progress.Stages, j.progress.Tasks
 		}
 	})
+	if shown {
+		return
+	}
 	s.observeEnded(j, rec)
 	attrs := []any{"job", j.id, "kind", rec.Kind, "state", string(rec.State), "millis", rec.Finished.Sub(rec.Submitted).Milliseconds()}
 	if rec.Error != nil {
