@@ -38,7 +38,6 @@ func (st *statement) mayFail(reason string) bool {
 type truth struct {
 	rows   map[int64][]string           // by statement: table and id of each row
 	landed map[string]map[string]string // by job: table to snapshot
-	count  map[string]string            // by job: rows that its snapshot added
 }
 
 // check compares what clients were told with the jobs, and both with the tables.
@@ -172,7 +171,7 @@ func (s *stage) targets() []string {
 
 // read reads all tables, past Signet.
 func (s *stage) read() truth {
-	tr := truth{rows: map[int64][]string{}, landed: map[string]map[string]string{}, count: map[string]string{}}
+	tr := truth{rows: map[int64][]string{}, landed: map[string]map[string]string{}}
 	for _, name := range s.targets() {
 		tab := s.Table("c", name)
 		if !tab.Exists {
@@ -237,7 +236,10 @@ func (s *stage) unclean() []string {
 	}
 	_ = filepath.WalkDir(filepath.Join(s.Dir, "warehouse"), func(path string, d os.DirEntry, err error) error {
 		switch {
-		case err != nil: // removed meanwhile
+		case os.IsNotExist(err): // removed meanwhile
+			return nil
+		case err != nil:
+			return err
 		case d.IsDir(), known[path]:
 		case strings.HasSuffix(path, ".metadata.json"), strings.HasSuffix(path, ".avro"), strings.HasSuffix(path, "version-hint.text"):
 			// Of a scheduler that died right before the swap, or while it removed them: orphan removal's work, as documented.
