@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -64,9 +65,14 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
+// reconnect is how a connection that broke is made again. gRPC's own pauses grow to two minutes, in which a scheduler that is back is not seen.
+var reconnect = grpc.ConnectParams{
+	Backoff: grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.7, Jitter: 0.2, MaxDelay: 2 * time.Second}, MinConnectTimeout: 5 * time.Second,
+}
+
 // dialOptions checks that the settings fit the address and turns them into gRPC's.
 func (s *settings) dialOptions(addr string) ([]grpc.DialOption, error) {
-	out := append(append(rpc.DialOptions(), tracing.DialOptions()...), grpc.WithStatsHandler(sentHandler{}))
+	out := append(append(rpc.DialOptions(), tracing.DialOptions()...), grpc.WithStatsHandler(sentHandler{}), grpc.WithConnectParams(reconnect))
 	switch {
 	case s.useTLS:
 		cfg := &tls.Config{ServerName: s.serverName, MinVersion: tls.VersionTLS12}

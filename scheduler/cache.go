@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/root"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -100,11 +101,14 @@ func (c *caches) put(rec *cached, from string) error {
 	if have := c.bytes(rec.Principal); c.max > 0 && have+rec.Bytes > c.max {
 		return fail(codeResource, "forget others with UNCACHE TABLE, or raise the setting", "the cached table %s has %d bytes, and others %d; limits.max_cache_bytes is %d", sql.DisplayIdent(rec.Name), rec.Bytes, have, c.max)
 	}
+	if err := fault.Hit("scheduler.cache.before-rename"); err != nil {
+		return err
+	}
 	if err := os.Rename(from, rec.dir); err != nil {
 		return err
 	}
 	c.all[key] = rec
-	return nil
+	return fault.Hit("scheduler.cache.after-rename")
 }
 
 // bytes of a principal's caches. Called with mu held.

@@ -162,6 +162,9 @@ func (l *loop) runRoot() error {
 	return nil
 }
 
+// rootsDir holds a directory for each root, or cache, that reads.
+func rootsDir(dataDir string) string { return filepath.Join(dataDir, "roots") }
+
 // input is the output of the final stage, complete: one attempt of each task (T1, S10).
 func (l *loop) input(columns []*planv1.Column) (root.Input, error) {
 	last := int32(len(l.stages) - 1) //nolint:gosec // few
@@ -173,7 +176,7 @@ func (l *loop) input(columns []*planv1.Column) (root.Input, error) {
 	}
 	clear(l.rows)
 	return root.NewParts(root.Parts{
-		Job: l.j.id, Tasks: len(tasks), Columns: columns, Parts: l.parts(last)[0], Fetch: l.s.fetchPart(l.j.id), Dir: filepath.Join(l.s.cfg.DataDir, "roots", l.j.id),
+		Job: l.j.id, Tasks: len(tasks), Columns: columns, Parts: l.parts(last)[0], Fetch: l.s.fetchPart(l.j.id), Dir: filepath.Join(rootsDir(l.s.cfg.DataDir), l.j.id),
 	})
 }
 
@@ -182,11 +185,16 @@ func (s *Server) rootBegins(j *job) error {
 	if err := fault.Hit("scheduler.root.start"); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	j.rec.RootBegun = !mutant.On("scheduler/root-begun-forgotten")
-	rec := j.rec
-	j.mu.Unlock()
-	return s.journal.Update(func(tx *journal.Tx) error { return tx.PutJob(&rec) })
+	return s.journal.Update(func(tx *journal.Tx) error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.rec.CancelledBy != "" {
+			return errCancelled
+		}
+		j.rec.RootBegun = !mutant.On("scheduler/root-begun-forgotten")
+		rec := j.rec
+		return tx.PutJob(&rec)
+	})
 }
 
 // errRootInterrupted is the end of a job whose root had begun before a restart.

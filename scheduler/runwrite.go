@@ -10,6 +10,7 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
@@ -91,6 +92,9 @@ func (l *loop) beginWrite(launches []*planv1.Task) error {
 		j.mu.Lock()
 		rec := j.rec
 		j.mu.Unlock()
+		if rec.CancelledBy != "" {
+			return errCancelled
+		}
 		rec.Write = w.rec
 		if err := tx.PutJob(&rec); err != nil {
 			return err
@@ -116,11 +120,14 @@ func (l *loop) save(launches []*planv1.Task) error {
 	if l.w == nil || !l.begun || len(launches) == 0 {
 		return nil
 	}
-	err := l.s.journal.Update(func(tx *journal.Tx) error { return l.put(tx, launches) })
-	if err == nil {
-		l.unsaved, l.rewrite = nil, false
+	if err := fault.Hit("scheduler.attempts.before-journal"); err != nil {
+		return err
 	}
-	return err
+	if err := l.s.journal.Update(func(tx *journal.Tx) error { return l.put(tx, launches) }); err != nil {
+		return err
+	}
+	l.unsaved, l.rewrite = nil, false
+	return fault.Hit("scheduler.attempts.after-journal")
 }
 
 func (l *loop) put(tx *journal.Tx, launches []*planv1.Task) error {

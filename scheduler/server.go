@@ -141,8 +141,10 @@ func (s *Server) start(guard *guard) error {
 	if err != nil {
 		return err
 	}
-	if err = os.RemoveAll(resultsDir(s.cfg.DataDir)); err != nil { // rows of an earlier incarnation: nobody can ask for them any more
-		return fmt.Errorf("data directory: %w", err)
+	for _, dir := range []string{resultsDir(s.cfg.DataDir), rootsDir(s.cfg.DataDir)} { // rows of an earlier incarnation: nobody can ask for them any more
+		if err = os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
 	}
 	if s.sources, err = newSources(s.cfg, s.log); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (s *Server) end(j *job, err error) {
 		j.mu.Lock()
 		who := j.cancelBy
 		j.mu.Unlock()
-		s.finish(j, journal.StateCancelled, fail(codeCancelled, "", "cancelled by %s", who))
+		s.finish(j, journal.StateCancelled, cancelledBy(who))
 	default:
 		s.finish(j, journal.StateFailed, asFailure(err))
 	}
@@ -53,6 +53,10 @@ func (s *Server) end(j *job, err error) {
 
 func (s *Server) execute(j *job) error {
 	j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "")
+	if who := j.cancelledBy(); who != "" { // before a restart
+		j.update(func() { j.cancelBy = who })
+		return errCancelled
+	}
 	if j.rec.Write != nil { // planned by an earlier incarnation
 		return s.resumeWrite(j)
 	}
@@ -72,6 +76,9 @@ func (s *Server) execute(j *job) error {
 	}
 	j.timed("parse", start)
 	j.update(func() { j.rec.Kind = kindOf(stmt) })
+	if j.cancelledBy() != "" { // from now on a cancel sees the kind
+		return errCancelled
+	}
 	switch st := stmt.(type) {
 	case *sql.Select:
 		return s.runSelect(j, st.Query)

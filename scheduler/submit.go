@@ -219,7 +219,16 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 		rec.Error = &failure.JobError
 	}
 	for {
-		err := s.journal.Update(func(tx *journal.Tx) error { return s.putFinished(tx, &rec) })
+		err := s.journal.Update(func(tx *journal.Tx) error {
+			if have, err := tx.Job(rec.ID); err == nil && have.State.Terminal() { // the commit ended it a moment ago, and is about to show that
+				rec = *have
+				return nil
+			}
+			if who := j.cancelledBy(); who != "" { // it was told so; what came too late is dropped (S21)
+				rec.State, rec.Error, rec.Result, rec.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
+			}
+			return s.putFinished(tx, &rec)
+		})
 		if err == nil {
 			s.show(j, rec)
 			return
@@ -253,11 +262,15 @@ func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
 	return tx.DropWork(rec.ID)
 }
 
-// show makes a durable end visible.
+// show makes a durable end visible, once.
 func (s *Server) show(j *job, rec journal.Job) {
 	s.wakeSweeper()
 	s.forgetAttempts(j.id)
+	shown := false
 	j.update(func() {
+		if shown = isTerminal(j.state); shown {
+			return
+		}
 		j.rec, j.state, j.phase, j.message = rec, terminal(rec.State), "", ""
 		j.progress.Running = 0
 		clear(j.running)
@@ -265,54 +278,15 @@ func (s *Server) show(j *job, rec journal.Job) {
 			j.progress.StagesDone, j.progress.TasksDone = j.progress.Stages, j.progress.Tasks
 		}
 	})
+	if shown {
+		return
+	}
 	s.observeEnded(j, rec)
 	attrs := []any{"job", j.id, "kind", rec.Kind, "state", string(rec.State), "millis", rec.Finished.Sub(rec.Submitted).Milliseconds()}
 	if rec.Error != nil {
 		attrs = append(attrs, "code", rec.Error.Code, "error", rec.Error.Message)
 	}
 	s.log.Info("job ended", attrs...)
-}
-
-// cancelWait bounds how long the answer to a cancel waits for the job's end.
-const cancelWait = 10 * time.Second
-
-// cancelJob asks a job to end. It tells whether the job is or will be Cancelled, and otherwise what happened instead (S21). Before a job's write is
-// planned only its end is durable, so that the answer waits for it: a scheduler that dies in between takes the job up again.
-func (s *Server) cancelJob(ctx context.Context, j *job, who string) (bool, string) {
-	j.mu.Lock()
-	state, w := j.state, j.write
-	j.mu.Unlock()
-	if isTerminal(state) {
-		return state == schedulerv1.JobState_JOB_STATE_CANCELLED, "the job has ended: " + stateName(state)
-	}
-	j.update(func() { j.cancelBy = who }) // first: a write may end by the next step alone
-	if w != nil {
-		if ok, msg := s.cancelWrite(w); !ok {
-			return false, msg
-		}
-	}
-	if !mutant.On("scheduler/cancel-unheard") {
-		j.cancel(errCancelled)
-	}
-	if w != nil {
-		return true, "cancelled"
-	}
-	limit := time.NewTimer(cancelWait)
-	defer limit.Stop()
-	for {
-		snap, changed := j.snapshot()
-		if isTerminal(snap.State) {
-			return snap.State == schedulerv1.JobState_JOB_STATE_CANCELLED, "the job has ended: " + stateName(snap.State)
-		}
-		select {
-		case <-changed:
-			continue
-		case <-ctx.Done():
-		case <-s.ctx.Done():
-		case <-limit.C:
-		}
-		return false, "the job was told to end, and has not ended yet"
-	}
 }
 
 func stateName(s schedulerv1.JobState) string {

@@ -31,8 +31,9 @@ type Job struct {
 	Session        *Session          `json:"session,omitempty"`
 	Input          string            `json:"input,omitempty"` // file with the rows of an ingest
 	Progress       Progress          `json:"progress,omitzero"`
-	Trace          string            `json:"trace,omitempty"`      // W3C traceparent of the submission
-	RootBegun      bool              `json:"root_begun,omitempty"` // a scheduler root other than a commit may have taken effect
+	Trace          string            `json:"trace,omitempty"`        // W3C traceparent of the submission
+	CancelledBy    string            `json:"cancelled_by,omitempty"` // who was told that it is or will be Cancelled; empty once a write is planned
+	RootBegun      bool              `json:"root_begun,omitempty"`   // a scheduler root other than a commit may have taken effect
 
 	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
 	Keep *KeepRows `json:"-"`

@@ -26,7 +26,7 @@ type Options struct {
 	Clients   int           // statements at a time
 	Every     time.Duration // between two kills
 	KillFor   time.Duration // after which nobody is killed any more, whether all statements have been answered or not
-	Bound     time.Duration // within which each statement must have a definite answer
+	Bound     time.Duration // within which each statement must have a definite answer once nobody is killed any more
 }
 
 // stage is one run.
@@ -124,7 +124,7 @@ func (s *stage) ask() <-chan struct{} {
 }
 
 func (s *stage) one(st *statement) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.Bound)
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.KillFor+s.o.Bound)
 	defer cancel()
 	var both sync.WaitGroup
 	var once sync.Once

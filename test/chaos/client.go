@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,13 +23,18 @@ type word struct {
 	rows      string
 }
 
+type complaint struct {
+	statement *statement
+	text      string
+}
+
 // ledger is what all clients were told.
 type ledger struct {
 	mu        sync.Mutex
 	words     []word
 	cancelled map[string]bool // job ids whose cancel was answered with yes
 	jobs      map[string]*statement
-	wrong     []string // what cannot be right whatever the tables hold
+	wrong     []complaint // what cannot be right whatever the tables hold
 	lostRows  int
 	notes     map[int][]string // by statement, what its clients saw
 	start     time.Time
@@ -41,7 +47,11 @@ func newLedger() *ledger {
 func (l *ledger) note(st *statement, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notes[st.n] = append(l.notes[st.n], fmt.Sprintf("%7.2fs  ", time.Since(l.start).Seconds())+fmt.Sprintf(format, args...))
+	text, notes := fmt.Sprintf(format, args...), l.notes[st.n]
+	if n := len(notes); n > 0 && strings.HasSuffix(notes[n-1], text) {
+		return // once more the same
+	}
+	l.notes[st.n] = append(notes, fmt.Sprintf("%7.2fs  %s", time.Since(l.start).Seconds(), text))
 }
 
 func (l *ledger) complain(st *statement, format string, args ...any) {
@@ -49,7 +59,7 @@ func (l *ledger) complain(st *statement, format string, args ...any) {
 	l.note(st, "WRONG: %s", text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrong = append(l.wrong, fmt.Sprintf("statement %d: %s", st.n, text))
+	l.wrong = append(l.wrong, complaint{st, text})
 }
 
 func (l *ledger) began(st *statement, job string, existing bool) {
@@ -241,10 +251,12 @@ func (u *user) submitted(id string, existing bool) {
 			for range 20 {
 				yes, message, err := cl.Cancel(u.ctx, id)
 				u.l.note(u.st, "cancel of job %s: %v %q %v", id, yes, message, err)
-				if err == nil {
+				if yes {
 					u.l.mu.Lock()
-					u.l.cancelled[id] = u.l.cancelled[id] || yes
+					u.l.cancelled[id] = true
 					u.l.mu.Unlock()
+				}
+				if err == nil {
 					return
 				}
 				pause(u.ctx, 200*time.Millisecond)

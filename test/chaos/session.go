@@ -36,7 +36,7 @@ func (u *user) call(what string, f func(context.Context) error) error {
 		switch status.Code(err) {
 		case codes.OK:
 			return nil
-		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		case codes.Unavailable, codes.DeadlineExceeded: // Canceled is the session's own end
 			if u.ctx.Err() != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 // (make chaos).
 func TestChaos_WhatClientsAreToldIsWhatTablesHold(t *testing.T) {
 	o := chaos.Options{
-		Seed: seed(t), Jobs: 30, Executors: 3, Clients: 6, Every: time.Second, KillFor: 20 * time.Second, Bound: 3 * time.Minute,
+		Seed: seed(t), Jobs: 30, Executors: 3, Clients: 6, Every: time.Second, KillFor: 15 * time.Second, Bound: 2 * time.Minute,
 	}
 	if v := os.Getenv("SIGNET_CHAOS_JOBS"); v != "" {
 		n, err := strconv.Atoi(v)

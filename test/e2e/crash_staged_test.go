@@ -62,6 +62,14 @@ var stagedSchedulerCrashes = []crash{
 	{point: "scheduler.launch.before", passing: 4, do: "unrepeatable insert"},
 	{point: "scheduler.manifest.before-ack", do: "unrepeatable insert"},
 
+	{point: "scheduler.attempts.before-journal", do: "staged insert"},
+	{point: "scheduler.attempts.after-journal", do: "staged insert"},
+	{point: "scheduler.attempts.after-journal", do: "unrepeatable insert"},
+
+	{point: "exchange.fetch.before-part", do: "cache"},
+	{point: "scheduler.cache.before-rename", do: "cache"},
+	{point: "scheduler.cache.after-rename", do: "cache"},
+
 	// A root that is no commit runs once: whether it took effect nobody knows (S24).
 	{point: "exchange.fetch.before-part", do: "root select", lost: true},
 	{point: "scheduler.root.start", do: "root select"},

@@ -59,7 +59,9 @@ type statement struct {
 	exists  bool // whether there is a table afterwards
 	fails   bool // whether it must fail, rather than succeed
 	set     map[string]string
-	answers int // rows of a query's result
+	answers int    // rows of the result
+	then    string // a query that must give rowsOf rows afterwards
+	rowsOf  int
 }
 
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
@@ -87,6 +89,10 @@ var statements = map[string]statement{
 	"unrepeatable insert": {
 		prepare: withBaseline, text: "INSERT INTO {table} SELECT CAST(round(x) AS BIGINT) FROM (SELECT id, min(id) + sum(id / 1e300) AS x FROM '{input}' GROUP BY id) q GROUP BY x",
 		rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true, set: stagedSettings,
+	},
+	"cache": {
+		prepare: withBaseline, text: "CACHE TABLE cached_{name} AS SELECT id, count(*) AS n FROM '{input}' GROUP BY id -- {table}",
+		rows: baseline, exists: true, set: map[string]string{"signet.min_task_bytes": "1000"}, answers: 1, then: "SELECT id FROM cached_{name}", rowsOf: bulkFiles * bulkRows,
 	},
 	"root select": {
 		prepare: withBaseline, text: "SELECT id, count(*) AS n FROM '{input}' GROUP BY id -- {table}",
@@ -202,11 +208,16 @@ func (s *crashStage) run(t *testing.T, c crash) {
 	if x.st.prepare != "" {
 		s.SQL(fmt.Sprintf(x.st.prepare, table))
 	}
-	x.text = strings.NewReplacer("{table}", table, "{input}", s.input).Replace(x.st.text)
+	x.text = x.fill(x.st.text)
 	x.before = s.Table("crash", x.name)
 	err := x.crashing()
 	s.awaitAll(t)
 	x.check(err)
+}
+
+// fill puts names into a statement.
+func (x *trial) fill(text string) string {
+	return strings.NewReplacer("{table}", "lake.crash."+x.name, "{name}", x.name, "{input}", x.input).Replace(text)
 }
 
 // crashing runs the statement, revives who dies, and returns the answer.
@@ -297,6 +308,9 @@ func (x *trial) check(err error) {
 	require.NotErrorIs(t, err, client.ErrPending)
 	x.states[job.GetJobId()] = job.GetState()
 
+	if x.st.then != "" && !x.crash.lost {
+		require.Len(t, x.SQL(x.fill(x.st.then)), x.st.rowsOf)
+	}
 	after := x.Table("crash", x.name)
 	require.Equal(t, x.st.exists, after.Exists)
 	if !x.st.exists {
