@@ -128,7 +128,9 @@ func TestDispatch_StragglerGetsASecondAttempt_S72(t *testing.T) {
 	for _, planner := range bothPlanners {
 		for _, policy := range bothPolicies {
 			t.Run(planner+" "+policy, func(t *testing.T) {
-				b := newBenchWith(t, func(c *config.Config) { c.Dispatch.SpeculativeTasks, c.Dispatch.StragglerAge, c.Dispatch.TaskPolicy = 1, 60*time.Millisecond, policy })
+				b := newBenchWith(t, func(c *config.Config) {
+					c.Dispatch.SpeculativeTasks, c.Dispatch.StragglerAge, c.Dispatch.TaskPolicy = 1, 60*time.Millisecond, policy
+				})
 				gate := make(chan struct{})
 				once := sync.OnceFunc(func() { close(gate) })
 				t.Cleanup(once)
@@ -229,6 +231,7 @@ func TestDispatch_PoisonTaskFailsItsJob(t *testing.T) {
 		for n := range b.cfg.Limits.TaskRetries + 1 {
 			var a *actor
 			a = b.actor(func(a *actor) {
+				a.slots = 1 // nobody else is to go with it
 				a.run = func(task *planv1.Task) *planv1.Error {
 					if task.Stage == 1 && task.Task == 2 {
 						a.die()

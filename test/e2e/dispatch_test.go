@@ -212,7 +212,14 @@ func TestDrain_InTheMiddleOfAQuery(t *testing.T) {
 func TestDrain_LimitLetsOthersMakeItAgain(t *testing.T) {
 	t.Parallel()
 	const query = "SELECT k, count(*) AS c FROM lake.e.facts GROUP BY k"
-	e := newEngine(t, "exchange.fetch.before-part=pause(${gate})")
+	e := newEngine(t, "")
+	t.Cleanup(func() { e.open() })
+	for _, n := range []int{0, 2} { // those that read from the other
+		e.Executors[n].Kill()
+		e.Executors[n].Wait(t)
+		e.RestartExecutor(n, fault.Env+"="+replaceGate("exchange.fetch.before-part=pause(${gate})", e.gate))
+	}
+	e.AwaitExecutors(3)
 	id := e.submit(query, settings("static"))
 	e.awaitDone(id, 0, 3)
 	drained := e.Executors[1]
