@@ -284,3 +284,32 @@ func TestSQL_Poll_S28(t *testing.T) {
 	require.Equal(t, "42", strings.TrimSpace(c.SQL("SELECT 42 AS x", "--poll")[0][0]))
 	c.Fail(1, "SELECT nope", "nope")
 }
+
+// A job that pulls goes on after the scheduler was killed in the middle of a task: its executors come back with what they run, and ask again (S71).
+func TestPull_SurvivesARestart_S71(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, "exchange.fetch.before-part=pause(${gate})")
+	e.SQL("CREATE TABLE lake.e.sums (k BIGINT, n BIGINT)")
+	id := e.submit("INSERT INTO lake.e.sums SELECT k, count(*) AS n FROM lake.e.facts GROUP BY k", settings("static", "signet.task_policy", "pull"))
+	harness.Eventually(t, "its last stage runs", func() bool {
+		for _, task := range e.job(id).GetTasks() {
+			if task.GetStage() == 1 && task.GetExecutor() != "" {
+				return true
+			}
+		}
+		return false
+	})
+	e.Scheduler.Kill()
+	e.Scheduler.Wait(t)
+	e.StartScheduler()
+	e.AwaitExecutors(3)
+	e.open()
+	j := e.end(id)
+	require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, j.GetState(), "%v", j.GetError())
+	require.Equal(t, 1, e.Table("e", "sums").Snapshots)
+	require.Equal(t, [][]string{{"97", "120000"}}, e.SQL("SELECT count(*), sum(n) FROM lake.e.sums"))
+	for _, task := range e.job(id).GetTasks() {
+		require.EqualValues(t, 1, task.GetAttempts(), "what ran was taken up again")
+	}
+	require.Equal(t, "97", e.SQL("SELECT count(DISTINCT k) FROM lake.e.facts", "--set", "signet.task_policy=pull")[0][0])
+}
