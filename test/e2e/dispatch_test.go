@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -312,4 +313,18 @@ func TestPull_SurvivesARestart_S71(t *testing.T) {
 		require.EqualValues(t, 1, task.GetAttempts(), "what ran was taken up again")
 	}
 	require.Equal(t, "97", e.SQL("SELECT count(DISTINCT k) FROM lake.e.facts", "--set", "signet.task_policy=pull")[0][0])
+}
+
+// No client of a catalog, no sink and nothing of the scheduler is linked into the executor.
+func TestExecutorBinary_LinksNoCatalog_S54(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "list", "-deps", "./cmd/signet-executor")
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	deps := strings.Fields(string(out))
+	require.Contains(t, deps, "github.com/signet-io/signet/executor")
+	for _, dep := range deps {
+		require.NotRegexp(t, `^github.com/signet-io/signet/(catalog|client|coordinator|plugins|scheduler|sinks)(/|$)|sqlite|pgx|lib/pq|iceberg-go|go-plugin`, dep)
+	}
 }
