@@ -52,6 +52,7 @@ type gateway struct {
 	manifests chan *manifest.Reader
 	outputs   chan output
 	left      chan string
+	polls     chan int32
 	tokens    chan string
 
 	mu   sync.Mutex
@@ -67,7 +68,7 @@ func newGateway(t testing.TB, epoch uint64) *gateway {
 	g := &gateway{
 		t: t, epoch: epoch, registers: make(chan *executorv1.Register, 100), statuses: make(chan *executorv1.TaskStatus, 1000),
 		analyzed: make(chan *executorv1.AnalyzeResult, 100), beats: make(chan *executorv1.Heartbeat, 10000), manifests: make(chan *manifest.Reader, 1000),
-		outputs: make(chan output, 100), left: make(chan string, 10), tokens: make(chan string, 1000),
+		outputs: make(chan output, 100), left: make(chan string, 10), polls: make(chan int32, 1000), tokens: make(chan string, 1000),
 	}
 	return g
 }
@@ -157,6 +158,8 @@ func (g *gateway) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest,
 			}
 		case *executorv1.SessionRequest_Analyzed:
 			g.analyzed <- m.Analyzed
+		case *executorv1.SessionRequest_Poll:
+			g.polls <- m.Poll.GetTasks()
 		case *executorv1.SessionRequest_Leave:
 			g.left <- m.Leave.GetReason()
 		case *executorv1.SessionRequest_Status:

@@ -225,8 +225,8 @@ func TestDispatch_PoisonTaskFailsItsJob(t *testing.T) {
 	for _, policy := range bothPolicies {
 		b := newBench(t)
 		for n := range b.cfg.Limits.TaskRetries + 1 {
-			var a *actor
-			a = b.actor(func(a *actor) {
+			a := b.actor(func(a *actor) {
+				a.slots = 1 // nobody else is to go with it
 				a.run = func(task *planv1.Task) *planv1.Error {
 					if task.Stage == 1 && task.Task == 2 {
 						a.die()

@@ -223,6 +223,9 @@ func (s *Server) ExecutorLost(executor string, lost []*executorv1.AttemptRef) {
 	for _, j := range s.storing() {
 		j.send(graph.ExecutorLost{Executor: executor})
 	}
+	if err := s.roster.left(executor); err != nil {
+		s.log.Warn("the list of executors cannot be written; a restart will wait longer than it has to", "error", err)
+	}
 }
 
 // storing are the open jobs whose tasks keep rows on executors.
@@ -280,6 +283,11 @@ func (s *Server) Joined(executor string, adopted, outputs []*executorv1.AttemptR
 	}
 	for j, ev := range byJob {
 		j.send(*ev)
+	}
+	if info, ok := s.pool.Executor(executor); ok {
+		if err := s.roster.joined(executor, info.Host, info.PID); err != nil {
+			s.log.Warn("the list of executors cannot be written; a restart will wait longer than it has to", "error", err)
+		}
 	}
 }
 

@@ -227,7 +227,10 @@ func (l *loop) resume(restored []*executorv1.AttemptRef) error {
 	l.announce()
 	if len(restored) > 0 || len(l.kept) > 0 {
 		l.j.setPhase(jobRunning, "stages", "waiting for executors to come back with the attempts they had before the restart")
-		time.AfterFunc(l.s.adoptGrace(), func() { l.j.send(graph.AdoptionExpired{}) })
+		l.s.spawn(func() {
+			l.s.awaitEarlier()
+			l.j.send(graph.AdoptionExpired{})
+		})
 	}
 	return l.act(actions)
 }

@@ -50,6 +50,7 @@ type Server struct {
 	log     *slog.Logger
 	journal *journal.Journal
 	pool    *dispatch.Pool
+	roster  *roster
 	broker  *broker.Broker
 	sources *sources.Resolver
 	views   *views
@@ -171,6 +172,7 @@ func (s *Server) start(guard *guard) error {
 		ReconnectGrace: s.opts.ReconnectGrace, EmptyGrace: s.opts.EmptyGrace, Logger: s.log,
 		Distribution: dispatch.Distribution(s.cfg.Dispatch.Distribution),
 	}, s)
+	s.roster = openRoster(s.cfg.DataDir)
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("recovery: %w", err)
 	}

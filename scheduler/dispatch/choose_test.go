@@ -200,6 +200,7 @@ func TestPull_NothingIsSentUnasked(t *testing.T) {
 	require.Empty(t, p.got("x"), "free slots are not a question")
 	p.polled("x", x, 1<<30)
 	require.Equal(t, "c d e", p.got("x"), "as many as it has slots, however many it asks for")
+	p.polled("x", x, 1)
 	p.join("x", 3) // a new session, which asks by itself
 	require.Empty(t, p.got("x"))
 	p.polled("x", x, 1)

@@ -146,14 +146,28 @@ func (p *Pool) Executors() []Info {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := make([]Info, 0, len(p.executors))
-	for id, e := range p.executors {
-		out = append(out, Info{
-			ID: id, Host: e.info.Host, PID: int(e.info.Pid), Slots: int(e.info.Slots), Running: len(e.running), Connected: e.session != nil,
-			Leaving: e.leaving || e.drained != nil, LastSeen: e.seen(), Exchange: e.info.ExchangeAddress,
-		})
+	for _, e := range p.executors {
+		out = append(out, e.describe())
 	}
 	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.ID, b.ID) })
 	return out
+}
+
+// Executor is one of them.
+func (p *Pool) Executor(id string) (Info, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.executors[id]; e != nil {
+		return e.describe(), true
+	}
+	return Info{}, false
+}
+
+func (e *executor) describe() Info {
+	return Info{
+		ID: e.id, Host: e.info.Host, PID: int(e.info.Pid), Slots: int(e.info.Slots), Running: len(e.running), Connected: e.session != nil,
+		Leaving: e.leaving || e.drained != nil, LastSeen: e.seen(), Exchange: e.info.ExchangeAddress,
+	}
 }
 
 // Connected is the number of executors that can take work now.

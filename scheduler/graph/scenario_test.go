@@ -244,3 +244,30 @@ func showAction(a Action) string {
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T%+v", a, a), "graph.")
 }
+
+// However many tasks a stage has, only so many attempts are in flight; further ones are launched some at a time, and Capacity changes how many.
+func TestCapacity_BoundsWhatIsInFlight(t *testing.T) {
+	n := 0
+	g := New(Config{MaxInFlight: 8, NewAttempt: func() string { n++; return fmt.Sprint(n) }})
+	launched := func(ev Event) (out []string) {
+		for _, a := range g.Apply(ev) {
+			if l, ok := a.(Launch); ok {
+				out = append(out, l.Attempt)
+			}
+		}
+		return out
+	}
+	require.Len(t, launched(Planned{Stages: []StageSpec{{Tasks: 30}}}), 8)
+	require.Empty(t, launched(TaskSucceeded{Attempt: "1"}), "room for one is not enough")
+	require.Len(t, launched(TaskSucceeded{Attempt: "2"}), 2, "a quarter is")
+	require.Empty(t, launched(TaskFailed{Attempt: "3", Class: planv1.ErrorClass_ERROR_CLASS_KILLED}))
+	again := g.Apply(TaskSucceeded{Attempt: "4"})
+	require.Equal(t, int32(2), again[1].(Launch).Task.Task, "a task that runs again is before those that never ran")
+	require.Len(t, launched(Capacity{InFlight: 12}), 4)
+	require.Empty(t, launched(Capacity{InFlight: 4}))
+	require.Len(t, launched(Capacity{}), 30-2-1-12, "no bound")
+	for id := 5; id <= n; id++ {
+		g.Apply(TaskSucceeded{Attempt: fmt.Sprint(id)})
+	}
+	require.Equal(t, Successful, g.State())
+}

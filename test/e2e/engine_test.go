@@ -27,8 +27,12 @@ type engine struct {
 
 // newEngine starts one. Executors pause at points, if any, until the gate is opened.
 func newEngine(t *testing.T, points string) *engine {
+	return newEngineWith(t, points, harness.Options{})
+}
+
+func newEngineWith(t *testing.T, points string, opts harness.Options) *engine {
 	e := &engine{t: t, gate: filepath.Join(t.TempDir(), "gate")}
-	e.Cluster = harness.New(t, harness.Options{})
+	e.Cluster = harness.New(t, opts)
 	for range 3 {
 		e.addExecutor(points)
 	}
