@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,8 @@ func TestRoot_BlockingRoot_S12_S14_S17_S21_S43(t *testing.T) {
 		return root.Count.Run(context.WithoutCancel(ctx), in, out)
 	})
 	b := newBench(t, WithRoot(isResult, blocking))
+	letGo := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(letGo) // before the scheduler stops, which waits for its roots
 	x := b.actor()
 	id := b.submit("SELECT n", inParts("static"))
 	<-began
@@ -95,7 +98,7 @@ func TestRoot_BlockingRoot_S12_S14_S17_S21_S43(t *testing.T) {
 	require.True(t, cancelled)
 	require.Equal(t, schedulerv1.JobState_JOB_STATE_CANCELLED, b.end(id).GetState())
 	require.Equal(t, held, x.holding(), "and also when it has been cancelled and still reads (S43, T6)")
-	close(release)
+	letGo()
 	b.freed(x)
 	j := b.end(id)
 	require.Equal(t, schedulerv1.JobState_JOB_STATE_CANCELLED, j.GetState())
