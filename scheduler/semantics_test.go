@@ -203,3 +203,16 @@ func TestSweep_DutiesAreDoneTwiceAndSurvive_S61_S72(t *testing.T) {
 		return errors.Is(err, os.ErrNotExist) && len(duties()) == 0
 	})
 }
+
+// holdingOf is how many outputs of a job are kept.
+func (a *actor) holdingOf(job string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, o := range a.outputs {
+		if o.ref.JobId == job {
+			n++
+		}
+	}
+	return n
+}
