@@ -87,7 +87,7 @@ func TestRoot_BlockingRoot_S12_S14_S17_S21_S43(t *testing.T) {
 	<-began
 	require.Equal(t, schedulerv1.JobState_JOB_STATE_RUNNING, b.job(id).GetJob().GetState())
 	require.Equal(t, "root", b.job(id).GetJob().GetPhase())
-	held := x.holdingOf(id)
+	held := x.rootInput(id)
 	require.NotZero(t, held, "what the root reads stays while it runs")
 
 	other := b.end(b.submit("SELECT n", inParts("adaptive")))
@@ -98,7 +98,7 @@ func TestRoot_BlockingRoot_S12_S14_S17_S21_S43(t *testing.T) {
 	require.True(t, cancelled)
 	require.Equal(t, schedulerv1.JobState_JOB_STATE_CANCELLED, b.end(id).GetState())
 	require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, b.end(b.submit("SELECT n", inParts("static"))).GetState(), "whatever was sent to the executor before has arrived")
-	require.Equal(t, held, x.holdingOf(id), "and also when it has been cancelled and still reads (S43, T6)")
+	require.Equal(t, held, x.rootInput(id), "and also when it has been cancelled and still reads (S43, T6)")
 	letGo()
 	b.freed(x)
 	j := b.end(id)

@@ -204,13 +204,13 @@ func TestSweep_DutiesAreDoneTwiceAndSurvive_S61_S72(t *testing.T) {
 	})
 }
 
-// holdingOf is how many outputs of a job are kept.
-func (a *actor) holdingOf(job string) int {
+// rootInput is how many outputs of a job's last stage are kept; those before it go as soon as they were read.
+func (a *actor) rootInput(job string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := 0
 	for _, o := range a.outputs {
-		if o.ref.JobId == job {
+		if o.ref.JobId == job && o.ref.Stage == 1 {
 			n++
 		}
 	}
