@@ -20,11 +20,13 @@ import (
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
-// A job that was told "cancelled" while it was planned ends so, and no task of it runs when planning could go on (T3).
+// A job that was told "cancelled" while it was planned ends so, and no task of it runs when planning could go on (T3). Until then it says what it waits
+// for (J9).
 func TestCancel_WhilePlanned_T3(t *testing.T) {
 	b := newBench(t)
 	id := b.submit("SELECT n", inParts("static")) // nobody is there to analyse it
 	b.eventually("it is planned", func() bool { return b.job(id).GetJob().GetState() == schedulerv1.JobState_JOB_STATE_PLANNING })
+	require.Equal(t, "waiting for an executor", b.job(id).GetJob().GetMessage())
 	cancelled, _, err := b.client.Cancel(t.Context(), id)
 	require.NoError(t, err)
 	require.True(t, cancelled)
