@@ -25,8 +25,10 @@ import (
 func TestCancel_WhilePlanned_T3(t *testing.T) {
 	b := newBench(t)
 	id := b.submit("SELECT n", inParts("static")) // nobody is there to analyse it
-	b.eventually("it is planned", func() bool { return b.job(id).GetJob().GetState() == schedulerv1.JobState_JOB_STATE_PLANNING })
-	require.Equal(t, "waiting for an executor", b.job(id).GetJob().GetMessage())
+	b.eventually("it is planned, and says what it waits for", func() bool {
+		j := b.job(id).GetJob()
+		return j.GetState() == schedulerv1.JobState_JOB_STATE_PLANNING && j.GetMessage() == "waiting for an executor"
+	})
 	cancelled, _, err := b.client.Cancel(t.Context(), id)
 	require.NoError(t, err)
 	require.True(t, cancelled)
