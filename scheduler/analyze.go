@@ -14,6 +14,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -66,7 +67,9 @@ func (s *Server) analyzeFor(ctx context.Context, j *job, text string, parameters
 }
 
 func (j *job) waitsForExecutor() {
-	j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "waiting for an executor")
+	if !mutant.On("scheduler/waits-silently") {
+		j.setPhase(schedulerv1.JobState_JOB_STATE_PLANNING, "", "waiting for an executor")
+	}
 }
 
 // keepColumns puts what was bound over all files into the sources, so that every task sees the same columns whatever its share.

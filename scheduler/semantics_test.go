@@ -20,11 +20,15 @@ import (
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
-// A job that was told "cancelled" while it was planned ends so, and no task of it runs when planning could go on (T3).
+// A job that was told "cancelled" while it was planned ends so, and no task of it runs when planning could go on (T3). Until then it says what it waits
+// for (J9).
 func TestCancel_WhilePlanned_T3(t *testing.T) {
 	b := newBench(t)
 	id := b.submit("SELECT n", inParts("static")) // nobody is there to analyse it
-	b.eventually("it is planned", func() bool { return b.job(id).GetJob().GetState() == schedulerv1.JobState_JOB_STATE_PLANNING })
+	b.eventually("it is planned, and says what it waits for", func() bool {
+		j := b.job(id).GetJob()
+		return j.GetState() == schedulerv1.JobState_JOB_STATE_PLANNING && j.GetMessage() == "waiting for an executor"
+	})
 	cancelled, _, err := b.client.Cancel(t.Context(), id)
 	require.NoError(t, err)
 	require.True(t, cancelled)
@@ -202,4 +206,17 @@ func TestSweep_DutiesAreDoneTwiceAndSurvive_S61_S72(t *testing.T) {
 		_, err := os.Stat(left)
 		return errors.Is(err, os.ErrNotExist) && len(duties()) == 0
 	})
+}
+
+// rootInput is how many outputs of a job's last stage are kept; those before it go as soon as they were read.
+func (a *actor) rootInput(job string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, o := range a.outputs {
+		if o.ref.JobId == job && o.ref.Stage == 1 {
+			n++
+		}
+	}
+	return n
 }

@@ -48,7 +48,7 @@ func appendIDs(t *testing.T, ids ...int64) func(*table.Transaction) error {
 	}
 }
 
-// What happens to a table between the planning of a write and its commit (C19, C28 to C32): what can be kept is kept, the rest is refused.
+// What happens to a table between the planning of a write and its commit (C19, C28 to C32, S23): what can be kept is kept, the rest is refused.
 func TestMeanwhile_TheTableChanges(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

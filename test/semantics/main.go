@@ -15,7 +15,7 @@ func keys(m map[string]bool) iter.Seq[string] { return maps.Keys(m) }
 func main() {
 	only := flag.String("only", "", "numbers of statements, separated by commas")
 	e2e := flag.Bool("e2e", true, "also run pairs of tests that start real processes")
-	jobs := flag.Int("jobs", 2, "how many tests run at once")
+	jobs := flag.Int("jobs", 4, "how many tests run at once; most of the time they wait for what a mutant keeps from happening")
 	flag.Parse()
 	if err := run(flag.Arg(0), *only, *e2e, *jobs); err != nil {
 		fmt.Fprintln(os.Stderr, err)

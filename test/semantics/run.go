@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/signet-io/signet/internal/fault"
 )
@@ -56,11 +57,11 @@ func (r *runner) run(all []statement) error {
 	}
 	for _, p := range pairs {
 		work = append(work, func() error {
-			err := r.fails(p)
-			if err != nil {
+			begun := time.Now()
+			if err := r.fails(p); err != nil {
 				return fmt.Errorf("%s: %w", strings.Join(numbers[p.String()], ", "), err)
 			}
-			fmt.Printf("%s: %s\n", strings.Join(numbers[p.String()], ", "), p)
+			fmt.Printf("%5.1fs %s: %s\n", time.Since(begun).Seconds(), strings.Join(numbers[p.String()], ", "), p)
 			return nil
 		})
 	}
@@ -141,7 +142,7 @@ func (r *runner) rapid(pkg string) bool {
 
 // start runs tests with an environment, and tells whether they passed, and what they said.
 func (r *runner) start(pkg, pattern string, env ...string) (bool, string, error) {
-	args := []string{"-test.run", pattern, "-test.v", "-test.timeout", "120s", "-test.failfast"}
+	args := []string{"-test.run", pattern, "-test.v", "-test.timeout", "60s", "-test.failfast"}
 	if r.rapid(pkg) { // what a mutant fails on is nothing to keep
 		args = append(args, "-rapid.nofailfile")
 	}
