@@ -158,11 +158,11 @@ func TestJournal_WritesThatFail(t *testing.T) {
 func TestJournal_AcceptedTasksAreNotRunAgain(t *testing.T) {
 	t.Parallel()
 	input := harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
-	c := harness.New(t, harness.Options{Executors: 2})
+	c := harness.New(t, harness.Options{Executors: bulkFiles})
 	c.SQL("CREATE SCHEMA lake.i; CREATE TABLE lake.i.t (id BIGINT)")
 	c.Scheduler.Terminate(t)
 	c.StartScheduler(fault.Env + "=scheduler.manifest.before-ack=1*off->kill")
-	c.AwaitExecutors(2)
+	c.AwaitExecutors(bulkFiles)
 	r, err := c.Client().Raw().Submit(harness.Context(t), &schedulerv1.SubmitRequest{Sql: "INSERT INTO lake.i.t SELECT id FROM '" + input + "'"})
 	require.NoError(t, err)
 	c.Scheduler.Wait(t)
