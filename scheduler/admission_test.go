@@ -60,10 +60,10 @@ func TestSubmit_QueueAndItsEnd(t *testing.T) {
 	b.server.admitted = newAdmission(config.Limits{MaxRunningJobs: 1, MaxUserJobs: 1, MaxQueuedJobs: 2})
 	first := b.submit("SELECT n FROM range(3) r(n)", nil) // there is no executor: it waits for one
 	b.eventually("it runs", func() bool { return b.job(first).GetJob().GetState() != schedulerv1.JobState_JOB_STATE_QUEUED })
-	second, third := b.submit("SHOW CATALOGS", nil), ""
+	second := b.submit("SHOW CATALOGS", nil)
 	r, err := b.client.Raw().Submit(t.Context(), &schedulerv1.SubmitRequest{Sql: "SHOW CATALOGS", IdempotencyKey: "k"})
 	require.NoError(t, err)
-	third = r.JobId
+	third := r.JobId
 	_, err = b.client.Raw().Submit(t.Context(), &schedulerv1.SubmitRequest{Sql: "SHOW CATALOGS"})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.ErrorContains(t, err, "limits.max_queued_jobs")

@@ -69,7 +69,12 @@ func startAlone(ctx context.Context, apart bool) (a *alone, err error) {
 	go func() {
 		ended <- simulate(ctx, a.server.Addr(), simulatedExecutors, simulatedSlots, func() { close(joined) })
 	}()
-	a.stop = append(a.stop, func() { cancel(); <-ended })
+	a.stop = append(a.stop, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, "simulated executors:", err)
+		}
+	})
 	select {
 	case <-joined:
 		return a, nil
@@ -244,13 +249,10 @@ func resident(key string) float64 {
 	return 0
 }
 
-// missed is whether a goal was missed.
-var missed bool
-
 func goal(what string, got float64, ok bool, want string) {
 	verdict := "ok"
 	if !ok {
-		verdict, missed = "MISSED", true
+		verdict = "MISSED"
 	}
 	fmt.Printf("  %-26s %10.1f   goal: %s: %s\n", what, got, want, verdict)
 }
