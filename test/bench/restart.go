@@ -66,13 +66,14 @@ func pastJobs(path, data string) error {
 		return err
 	}
 	defer j.Close()
-	for i := range finishedJobs + openJobs {
-		err := j.Update(func(tx *journal.Tx) error { return pastJob(tx, i, data) })
-		if err != nil {
-			return err
+	return j.Update(func(tx *journal.Tx) error {
+		for i := range finishedJobs + openJobs {
+			if err := pastJob(tx, i, data); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func pastJob(tx *journal.Tx, i int, data string) error {
