@@ -111,7 +111,7 @@ interop: build ## Have PyIceberg and Spark read what Signet writes, and write be
 	test/interop/run.sh
 
 .PHONY: bench
-bench: build ## Measure INSERT against DuckDB's COPY, and the latency of a one-row INSERT
+bench: build ## Measure the scheduler alone, its restart, INSERT against DuckDB's COPY, and the latency of a one-row INSERT (docs/benchmarks.md)
 	test/bench/run.sh
 
 .PHONY: nightly

@@ -72,7 +72,7 @@ func (r *Report) read(f *os.File, keep func(bucket, key, content []byte) error) 
 	p, err := newPages(f, info.Size())
 	if err != nil {
 		r.Damage, r.Problems = 1, []string{errNoMeta.Error()}
-		return nil
+		return nil //nolint:nilerr // it is the report's
 	}
 	r.Torn = p.torn
 	// The format decides how the others are read, and lies in a bucket among them.
@@ -92,7 +92,7 @@ func (r *Report) read(f *os.File, keep func(bucket, key, content []byte) error) 
 		}
 		if err != nil {
 			p.problem("%s record %q is not what was written", bucket, clipped(key))
-			return nil
+			return nil //nolint:nilerr // it is the report's
 		}
 		if string(bucket) == string(bucketMeta) && string(key) == string(keyEpoch) && len(content) == 8 {
 			r.Epoch = be.Uint64(content)

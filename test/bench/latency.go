@@ -11,6 +11,12 @@ import (
 // fewSnapshots is how many commits one table takes before the next one is used: the size of a table's metadata is a cost of its own.
 const fewSnapshots = 50
 
+// What a job may cost over its commit, and one row in all.
+const (
+	wantOverhead = 15 * time.Millisecond
+	wantLatency  = 20 * time.Millisecond
+)
+
 func latency(ctx context.Context, bin string, n int) error {
 	c, err := startCluster(ctx, bin, 2, "1GiB")
 	if err != nil {
@@ -20,7 +26,7 @@ func latency(ctx context.Context, bin string, n int) error {
 	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
 		return err
 	}
-	var took []time.Duration
+	var took, over []time.Duration
 	steps := map[string][]time.Duration{}
 	table := ""
 	for i := range n + 20 {
@@ -40,12 +46,17 @@ func latency(ctx context.Context, bin string, n int) error {
 			continue // warm-up
 		}
 		took = append(took, d)
+		over = append(over, d-time.Duration(r.Job.TimingsMicros["commit"])*time.Microsecond)
 		for k, us := range r.Job.TimingsMicros {
 			steps[k] = append(steps[k], time.Duration(us)*time.Microsecond)
 		}
 	}
 	fmt.Printf("one-row INSERT, from the client's call to its answer, %d runs, at most %d snapshots in the table:\n", n, fewSnapshots)
 	fmt.Printf("  median %s   p10 %s   p90 %s\n", ms(quantile(took, 0.5)), ms(quantile(took, 0.1)), ms(quantile(took, 0.9)))
+	extra := quantile(over, 0.5)
+	fmt.Printf("  without its commit: median %s\n", ms(extra))
+	goal("ms over its commit", float64(extra.Microseconds())/1000, extra < wantOverhead, "less than 15")
+	goal("ms in all", float64(quantile(took, 0.5).Microseconds())/1000, quantile(took, 0.5) <= wantLatency, "at most 20")
 	fmt.Println("  medians of the steps (some run side by side):")
 	for _, k := range slices.Sorted(maps.Keys(steps)) {
 		fmt.Printf("    %-14s %s\n", k, ms(quantile(steps[k], 0.5)))

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy|dispatch [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy|dispatch|restart [flags]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -47,10 +47,12 @@ func run(ctx context.Context, what string, args []string) error {
 		return copyOnce(ctx, *data, *out, *threads, *memory)
 	case "dispatch":
 		return dispatch(ctx, *apart, *profile)
+	case "restart":
+		return restart(ctx, orDefault(*n, 5))
 	case "executors": // what dispatch starts
 		return simulate(ctx, *addr, simulatedExecutors, simulatedSlots, func() { fmt.Println("joined") })
 	}
-	return fmt.Errorf("%q: want latency, insert, copy or dispatch", what)
+	return fmt.Errorf("%q: want latency, insert, copy, dispatch or restart", what)
 }
 
 func orDefault(n, d int) int {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures INSERT against DuckDB's COPY, the latency of a one-row INSERT, and what the broker adds to a commit. Makes TPC-H lineitem
+# Measures what the scheduler alone can do, how fast it is back after a restart, INSERT against DuckDB's COPY, the latency of a one-row INSERT, and what the broker adds to a commit. Makes TPC-H lineitem
 # (10 million rows in 8 Parquet files) with tpchgen-cli once, below .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,5 +14,8 @@ if [ ! -f "$cache/done" ]; then
 fi
 go build -o "$cache/bench" ./test/bench
 "$cache/bench" latency
+"$cache/bench" dispatch
+"$cache/bench" dispatch --apart
+"$cache/bench" restart
 go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"
