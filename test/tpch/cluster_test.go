@@ -107,5 +107,5 @@ func files(dir, sql string, tables ...string) string {
 // again is the command that runs one query again.
 func again(t testing.TB, format string, args ...any) string {
 	name, _, _ := strings.Cut(t.Name(), "/")
-	return fmt.Sprintf("CGO_ENABLED=1 go test -count=1 ./test/tpch -run '^%s$' ", name) + fmt.Sprintf(format, args...)
+	return fmt.Sprintf("CGO_ENABLED=1 go test -count=1 ./test/tpch -run '^%s$' -args ", name) + fmt.Sprintf(format, args...)
 }

@@ -165,10 +165,8 @@ func (s *seeded) run(t *testing.T, queries int, sum *tally) {
 		for _, planner := range planners {
 			set := settings(planner, more...)
 			got, err := s.c.query(t.Context(), s.text(q), set)
-			problem := ""
-			if err != nil {
-				problem = err.Error()
-			} else if problem = want.differs(got.answer, q.Total); problem == "" {
+			problem := s.problem(want, got, err, q.Total)
+			if problem == "" {
 				sum.ran(got)
 				continue
 			}
@@ -179,6 +177,14 @@ func (s *seeded) run(t *testing.T, queries int, sum *tally) {
 			}
 		}
 	}
+}
+
+// problem is what is wrong with a run; empty: nothing.
+func (s *seeded) problem(want *answer, got *run, err error, ordered bool) string {
+	if err != nil {
+		return err.Error()
+	}
+	return want.differs(got.answer, ordered)
 }
 
 // smaller is a part of a query that fails, too.
@@ -193,6 +199,6 @@ func (s *seeded) smaller(t *testing.T, q *querygen.Query, set map[string]string)
 			return false
 		}
 		got, err := s.c.query(t.Context(), s.text(c), set)
-		return err != nil || want.differs(got.answer, c.Total) != ""
+		return s.problem(want, got, err, c.Total) != ""
 	}).String()
 }

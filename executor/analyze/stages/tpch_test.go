@@ -42,3 +42,17 @@ func TestPlan_TPCH(t *testing.T) {
 		}
 	}
 }
+
+// Customers are not joined by the nation that they share with a line's supplier, before the line's order says which of them it is.
+func TestPlan_SmallSidesWaitForTheirKeys(t *testing.T) {
+	b := tpchBench(t, 0.005)
+	for _, n := range []int{5, 7} {
+		for _, s := range b.plan(tpch.Queries[n-1], Options{WholeBytes: 10_000}).Stages {
+			has := map[string]bool{}
+			for _, c := range s.Columns {
+				has[plainName(c.Name)] = true
+			}
+			require.False(t, has["l_orderkey"] && has["c_custkey"], "query %d: %s", n, s.Sql)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (g *Generator) from(q *Query, depth int, ctes []cte) (scope, []string) {
 		if len(ctes) > 0 && g.one(2) {
 			named = &ctes[g.n(len(ctes))]
 		}
-		rows := 1
+		var rows int
 		switch {
 		case sub != nil && q.most*sub.most <= mostRows:
 			f.Sub, known, rows = sub, false, sub.most
