@@ -115,13 +115,16 @@ bench: build ## Measure the scheduler alone, its restart, INSERT against DuckDB'
 	test/bench/run.sh
 
 .PHONY: nightly
-nightly: ## Everything, longer: all tests thrice, fuzzing, interop, benchmarks
+nightly: ## Everything, longer: all tests thrice, fuzzing, mutants, simulation, chaos, TPC-H, interop, benchmarks
 	$(MAKE) lint
 	$(MAKE) test TEST_FLAGS='-count=3'
 	for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$t/*_test.go | sed 's/func //'); do go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s "$$t"; done; done
-	$(MAKE) interop
+	$(MAKE) mutants
+	$(MAKE) sim
+	$(MAKE) chaos
 	$(MAKE) tpch
+	$(MAKE) interop
 	$(MAKE) bench
 
 .PHONY: clean

@@ -260,8 +260,7 @@ func TestDispatch_EmptyClusterWaitsAndFails(t *testing.T) {
 	b := newBench(t)
 	b.server.opts.EmptyGrace = 300 * time.Millisecond
 	dying := func() { // answers analyses, and is gone with the first task
-		var a *actor
-		a = b.actor(func(a *actor) {})
+		a := b.actor()
 		a.mu.Lock()
 		a.run = func(*planv1.Task) *planv1.Error { a.die(); return nil }
 		a.mu.Unlock()
