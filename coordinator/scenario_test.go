@@ -18,10 +18,10 @@ type stage struct {
 	broken  bool // the journal cannot be written
 }
 
-// TestScenarios replays testdata/*.txt. Each directive is one event; its output is what the caller has to do. "-rewrite" writes the
+// TestScenarios replays testdata/scenarios/*.txt. Each directive is one event; its output is what the caller has to do. "-rewrite" writes the
 // outputs anew.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		s := &stage{t: t, m: map[string]*Machine{}, journal: map[string][]byte{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(d) })
 	})

@@ -103,7 +103,7 @@ func taskFailure(e *planv1.Error) *jobFailure {
 	switch e.Class {
 	case planv1.ErrorClass_ERROR_CLASS_USER, planv1.ErrorClass_ERROR_CLASS_IO:
 		code = codeUser
-	case planv1.ErrorClass_ERROR_CLASS_RESOURCE:
+	case planv1.ErrorClass_ERROR_CLASS_RESOURCE, planv1.ErrorClass_ERROR_CLASS_LIMIT:
 		code = codeResource
 	}
 	return &jobFailure{JobError: journal.JobError{Code: code, Message: e.Message, Hint: e.Hint}}

@@ -224,7 +224,7 @@ func TestDispatch_LaunchesAreBounded(t *testing.T) {
 func TestDispatch_PoisonTaskFailsItsJob(t *testing.T) {
 	for _, policy := range bothPolicies {
 		b := newBench(t)
-		for n := range b.cfg.Limits.TaskRetries + 1 {
+		for n := range b.cfg.Limits.TaskLosses {
 			a := b.actor(func(a *actor) {
 				a.slots = 1 // nobody else is to go with it
 				a.run = func(task *planv1.Task) *planv1.Error {
@@ -248,7 +248,7 @@ func TestDispatch_PoisonTaskFailsItsJob(t *testing.T) {
 		}
 		j := b.end(b.server.jobsNewestFirst()[0].id)
 		require.Equal(t, schedulerv1.JobState_JOB_STATE_FAILED, j.GetState())
-		require.Contains(t, j.GetError().GetMessage(), fmt.Sprintf("task 1/2 was lost %d times", b.cfg.Limits.TaskRetries+1))
+		require.Contains(t, j.GetError().GetMessage(), fmt.Sprintf("task 1/2 was lost %d times", b.cfg.Limits.TaskLosses))
 		require.NotEmpty(t, j.GetError().GetHint())
 		b.actor()
 		require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, b.end(b.submit("SELECT n", inParts("static"))).GetState())

@@ -295,6 +295,36 @@ func TestLoop_FetchErrorMakesTheOutputAgain(t *testing.T) {
 	b.freed(x)
 }
 
+// A report that comes again, because its acknowledgement crossed it, does not cost the output that it tells of (S13).
+func TestLoop_RepeatedReportKeepsTheOutput_S13(t *testing.T) {
+	b := newBench(t)
+	var early atomic.Int64
+	x := b.actor(func(a *actor) {
+		a.repeats = 3
+		a.run = func(task *planv1.Task) *planv1.Error {
+			if task.Stage == 0 {
+				return nil
+			}
+			for _, src := range task.Sources { // all of them have been reported, several times each
+				for _, part := range src.GetExchange().GetParts() {
+					a.mu.Lock()
+					if a.outputs[part.AttemptId] == nil {
+						early.Add(1)
+					}
+					a.mu.Unlock()
+				}
+			}
+			return nil
+		}
+	})
+	for range 20 {
+		j := b.end(b.submit("SELECT n", inParts("static")))
+		require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, j.GetState(), "%v", j.GetError())
+	}
+	require.Zero(t, early.Load(), "outputs that were freed before they were read")
+	b.freed(x)
+}
+
 // What several executors keep is freed on each of them, however the job ends (S44, T9).
 func TestLoop_EveryExecutorIsCleaned_S44_T9(t *testing.T) {
 	for _, end := range []string{"success", "failure", "cancel"} {
@@ -456,7 +486,7 @@ func TestPhysicalPlan_RootAndResult_S6(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, id, again)
 		other := physical()
-		other.Stages[0].Partitions = 8
+		other.Stages[0].Repeatable = true
 		_, err = submit(plain, other, "once")
 		require.ErrorContains(t, err, "another statement")
 

@@ -145,6 +145,7 @@ type actor struct {
 	st      grpc.BidiStreamingClient[executorv1.SessionRequest, executorv1.SessionResponse]
 	outputs map[string]*kept2
 	freed   []*executorv1.FreeOutputs
+	repeats int // of every report
 	fetches map[string]int
 	acks    int
 	refuse  bool // nothing is served
@@ -324,6 +325,9 @@ func statusOf(t *planv1.Task) *executorv1.TaskStatus {
 }
 
 func (a *actor) report(st *executorv1.TaskStatus) {
+	for range a.repeats {
+		a.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: st}})
+	}
 	a.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: st}})
 }
 

@@ -113,7 +113,7 @@ var _ flightsql.Backend = (*flightBackend)(nil)
 
 // Submit implements flightsql.Backend.
 func (b *flightBackend) Submit(who string, st flightsql.Statement) (string, bool, error) {
-	req := &schedulerv1.SubmitRequest{Sql: st.SQL, IdempotencyKey: st.Key, DefaultCatalog: st.Catalog, DefaultSchema: st.Schema}
+	req := &schedulerv1.SubmitRequest{Sql: st.SQL, IdempotencyKey: st.Key, DefaultCatalog: st.Catalog, DefaultSchema: st.Schema, Settings: st.Settings}
 	if st.Input == "" {
 		j, existing, err := b.s.submit(who, req, func(rec *journal.Job) { rec.Keep = b.keepRows(who) })
 		if err != nil {

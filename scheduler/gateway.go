@@ -192,10 +192,8 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 	if a == nil || a.task.GetWrite() != nil {
 		s.dutyConfirmed(st.Attempt.AttemptId)
 	}
-	if a == nil { // late: the job has ended or another attempt has won (S13)
-		if st.Output != nil {
-			s.pool.Free(executor, st.Attempt.JobId, []string{st.Attempt.AttemptId})
-		}
+	if a == nil { // late, or again: reports repeat until they are acknowledged (S13)
+		s.outputAgain(st, executor)
 		return nil
 	}
 	a.job.held(st.Attempt.AttemptId, executor)
@@ -213,15 +211,30 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 	return nil
 }
 
+// outputAgain lets go of the output of a report that has no open attempt, unless it is the one that won: its report may come twice.
+func (s *Server) outputAgain(st *executorv1.TaskStatus, executor string) {
+	if st.Output == nil {
+		return
+	}
+	id := st.Attempt.AttemptId
+	switch j := s.job(st.Attempt.JobId); {
+	case j == nil || j.over() && !j.keeps(id):
+		s.pool.Free(executor, st.Attempt.JobId, []string{id})
+	case !j.over():
+		j.send(doneAgain{id, executor}) // behind the first one; only the graph knows who has won
+	}
+}
+
 // ExecutorLost implements dispatch.Handler.
 func (s *Server) ExecutorLost(executor string, lost []*executorv1.AttemptRef) {
+	// First what tells of everything at once: an attempt that was lost must not run again over inputs of which it is not known yet that they went, too.
+	for _, j := range s.storing() {
+		j.send(graph.ExecutorLost{Executor: executor})
+	}
 	for _, ref := range lost {
 		if a := s.attempt(ref.AttemptId); a != nil {
 			a.job.send(attemptLost{ref.AttemptId, executor, false})
 		}
-	}
-	for _, j := range s.storing() {
-		j.send(graph.ExecutorLost{Executor: executor})
 	}
 	if err := s.roster.left(executor); err != nil {
 		s.log.Warn("the list of executors cannot be written; a restart will wait longer than it has to", "error", err)
@@ -310,6 +323,9 @@ type (
 		rows, bytes int64
 		executor    string
 		output      *planv1.ExchangeOutput // of an exchange task
+	}
+	doneAgain struct { // a report that may have been taken before
+		attempt, executor string
 	}
 	taskFailed struct {
 		attempt  string

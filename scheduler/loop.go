@@ -87,7 +87,7 @@ func (s *Server) capacity() int { return max(leastInFlight, 4*s.pool.Slots()) }
 func (l *loop) config() graph.Config {
 	l.inFlight = l.s.capacity()
 	return graph.Config{
-		MaxFailures: l.s.cfg.Limits.TaskRetries + 1, MaxLosses: l.s.cfg.Limits.TaskRetries + 1, MaxInFlight: l.inFlight, MaxSpeculative: l.maxSpeculative(),
+		MaxFailures: l.s.cfg.Limits.TaskRetries + 1, MaxLosses: l.s.cfg.Limits.TaskLosses, MaxInFlight: l.inFlight, MaxSpeculative: l.maxSpeculative(),
 		NewAttempt: uuid.NewString,
 	}
 }
@@ -336,6 +336,11 @@ func (l *loop) translate(ev any) []graph.Event {
 			graph.Launched{Attempt: ev.attempt, Executor: ev.executor},
 			graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes},
 		}
+	case doneAgain:
+		if l.g.Verdict(ev.attempt) != nil {
+			l.s.pool.Free(ev.executor, l.j.id, []string{ev.attempt})
+		}
+		return nil
 	case taskFailed:
 		l.touch(ev.attempt)
 		out := []graph.Event{graph.TaskFailed{Attempt: ev.attempt, Class: ev.err.Class, Message: ev.err.Message, Hint: ev.err.Hint, LostAttempt: ev.err.LostAttempt}}

@@ -294,7 +294,7 @@ func (l *lowering) planned() (plan.Planner, plan.Batch, error) {
 	if err := set.Apply(r); err != nil {
 		return nil, plan.Batch{}, planFailure(err)
 	}
-	p, err := plan.FromPhysical(set.Mode, l.out)
+	p, err := plan.FromPhysical(l.s.planner(l.j), l.out)
 	if err != nil {
 		return nil, plan.Batch{}, planFailure(err)
 	}

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"cmp"
+
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
@@ -8,7 +10,7 @@ import (
 func (j *job) settings() plan.Settings {
 	out, err := plan.ParseSettings(j.rec.Settings)
 	if err != nil { // of an earlier version that knew others
-		return plan.Settings{Mode: plan.Static}
+		return plan.Settings{}
 	}
 	return out
 }
@@ -29,6 +31,11 @@ func (s *Server) request(j *job, a *analysis) (plan.Request, error) {
 	return r, planFailure(set.Apply(&r))
 }
 
+// planner is the one that the job asks for, or else the configuration.
+func (s *Server) planner(j *job) plan.Mode {
+	return cmp.Or(j.settings().Mode, plan.Mode(s.cfg.Dispatch.Planner))
+}
+
 // limits are those of every plan.
 func (s *Server) limits(executors int) plan.Limits {
 	return plan.Limits{Executors: executors, MaxTasks: s.cfg.Limits.MaxTasks, MaxStages: s.cfg.Limits.MaxStages, MaxJobTasks: s.cfg.Limits.MaxJobTasks}
@@ -36,7 +43,7 @@ func (s *Server) limits(executors int) plan.Limits {
 
 // plan begins to plan: the first stages, and the planner that gives the others.
 func (s *Server) plan(j *job, r plan.Request) (plan.Planner, plan.Batch, error) {
-	p, err := plan.New(j.settings().Mode, r)
+	p, err := plan.New(s.planner(j), r)
 	if err != nil {
 		return nil, plan.Batch{}, planFailure(err)
 	}

@@ -28,6 +28,10 @@ func (s *Server) recover() error {
 			}
 			j := newJob(s.ctx, *rec)
 			j.progress.Tasks, j.progress.Rows, j.progress.Bytes = int32(rec.Progress.Tasks), rec.Progress.Rows, rec.Progress.Bytes //nolint:gosec // small number
+			if rec.State == journal.StateSuccessful {
+				j.progress.TasksDone, j.progress.Stages = j.progress.Tasks, int32(rec.Progress.Stages) //nolint:gosec // few
+				j.progress.StagesDone = j.progress.Stages
+			}
 			s.jobs[rec.ID] = j
 			s.observeRecovered(j)
 			if !rec.State.Terminal() {

@@ -238,6 +238,7 @@ func permanentFailure(err error) *jobFailure {
 func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error) {
 	w.job.mu.Lock()
 	rec := w.job.rec
+	stages := int(w.job.progress.Stages)
 	w.job.mu.Unlock()
 	res, err := commitResult(m, w.target.String(), w.job.id, w.target.entry.catalog != nil)
 	if err != nil {
@@ -245,7 +246,7 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	}
 	t := m.Totals()
 	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, w.analyzed(res), time.Now().UTC()
-	rec.Progress = journal.Progress{Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
+	rec.Progress = journal.Progress{Stages: stages, Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
 	return &rec, nil
 }
 

@@ -210,6 +210,8 @@ func commitKey(cluster, principal, key, jobID string) (commitKey, marker string)
 func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 	j.mu.Lock()
 	rec := j.rec
+	p := &j.progress
+	rec.Progress = journal.Progress{Stages: int(p.Stages), Tasks: int(p.Tasks), Rows: p.Rows, Bytes: p.Bytes}
 	j.mu.Unlock()
 	if rec.State.Terminal() {
 		return

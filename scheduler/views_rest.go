@@ -69,7 +69,7 @@ func (b *restBackend) State(who string) rest.State {
 func (b *restBackend) Executors() []rest.Executor {
 	out := []rest.Executor{}
 	for _, e := range b.v.s.pool.Executors() {
-		out = append(out, rest.Executor{ID: e.ID, Host: e.Host, PID: e.PID, Slots: e.Slots, Running: e.Running, Connected: e.Connected, LastSeen: e.LastSeen.UTC()})
+		out = append(out, rest.Executor{ID: e.ID, Host: e.Host, PID: e.PID, Slots: e.Slots, Running: e.Running, Connected: e.Connected, Leaving: e.Leaving, LastSeen: e.LastSeen.UTC()})
 	}
 	return out
 }

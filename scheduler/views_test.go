@@ -137,11 +137,19 @@ func (v *viewed) get(path string) map[string]any {
 
 func (v *viewed) history(id string) *eventlog.History {
 	v.t.Helper()
-	require.NoError(v.t, v.views.events.Flush(v.t.Context()))
 	path, err := eventlog.Path(v.views.events.Dir(), id)
 	require.NoError(v.t, err)
-	h, err := eventlog.ReadFile(path)
-	require.NoError(v.t, err)
+	var h *eventlog.History
+	for deadline := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		j := v.job(id)
+		over := j != nil && (j.over() || func() bool { snap, _ := j.snapshot(); return isTerminal(snap.State) }())
+		require.NoError(v.t, v.views.events.Flush(v.t.Context()))
+		h, err = eventlog.ReadFile(path)
+		require.NoError(v.t, err)
+		if !over || h.End() != nil || time.Now().After(deadline) {
+			break
+		}
+	}
 	return h
 }
 

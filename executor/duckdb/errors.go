@@ -17,6 +17,7 @@ import (
 type UserError struct {
 	Message string // what was wrong, where
 	Hint    string // what to do
+	Limit   bool   // it is not wrong, but more than the configuration allows
 }
 
 func (e *UserError) Error() string { return e.Message }
@@ -59,7 +60,11 @@ func PlanError(err error) *planv1.Error {
 		return nil
 	}
 	if ue := (*UserError)(nil); errors.As(err, &ue) {
-		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_USER, Message: ue.Message, Hint: ue.Hint}
+		class := planv1.ErrorClass_ERROR_CLASS_USER
+		if ue.Limit {
+			class = planv1.ErrorClass_ERROR_CLASS_LIMIT
+		}
+		return &planv1.Error{Class: class, Message: ue.Message, Hint: ue.Hint}
 	}
 	if de := (*duckdb.Error)(nil); errors.As(err, &de) {
 		return fromDuckDB(de)

@@ -22,6 +22,7 @@ func (s *splitter) Write(p []byte) (int, error) {
 	}
 	if s.total += int64(len(p)); s.max > 0 && s.total > s.max {
 		s.err = &duckdb.UserError{
+			Limit:   true,
 			Message: fmt.Sprintf("the result is larger than %d bytes (%d so far)", s.max, s.total),
 			Hint:    "raise limits.max_result_bytes in the scheduler's configuration, add a LIMIT, or write the rows to a table with CREATE TABLE ... AS",
 		}

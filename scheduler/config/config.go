@@ -119,7 +119,8 @@ type Timeouts struct {
 
 // Limits are bounds on single jobs, and on how many there are.
 type Limits struct {
-	TaskRetries    int   `koanf:"task_retries"`     // further attempts of a task
+	TaskRetries    int   `koanf:"task_retries"`     // further attempts of a task that failed
+	TaskLosses     int   `koanf:"task_losses"`      // executors that one task may take along, or whose outputs it may lose: the last fails the job
 	CommitRetries  int   `koanf:"commit_retries"`   // further attempts after definite conflicts
 	MaxResultBytes Bytes `koanf:"max_result_bytes"` // of one SELECT
 	MaxSourceFiles int   `koanf:"max_source_files"` // of one statement

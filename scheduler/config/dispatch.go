@@ -2,8 +2,10 @@ package config
 
 import "time"
 
-// Dispatch says how tasks come to executors.
+// Dispatch says how tasks are planned and come to executors.
 type Dispatch struct {
+	// Planner of jobs that do not say theirs: static, or adaptive.
+	Planner string `koanf:"planner"`
 	// TaskPolicy of jobs that do not say theirs: push, or pull.
 	TaskPolicy string `koanf:"task_policy"`
 	// Distribution of tasks over executors: least-loaded, round-robin, or locality.
@@ -17,10 +19,11 @@ type Dispatch struct {
 }
 
 func baseDispatch() Dispatch {
-	return Dispatch{TaskPolicy: "push", Distribution: "least-loaded", StragglerPercent: 300, StragglerAge: 10 * time.Second}
+	return Dispatch{Planner: "static", TaskPolicy: "push", Distribution: "least-loaded", StragglerPercent: 300, StragglerAge: 10 * time.Second}
 }
 
 func (v *validator) dispatch(d *Dispatch) {
+	v.oneOf("dispatch.planner", d.Planner, "static", "adaptive")
 	v.oneOf("dispatch.task_policy", d.TaskPolicy, "push", "pull")
 	v.oneOf("dispatch.distribution", d.Distribution, "least-loaded", "round-robin", "locality")
 	v.check(d.SpeculativeTasks >= 0 && d.SpeculativeTasks <= 10_000, "dispatch.speculative_tasks", d.SpeculativeTasks, "want 0 to 10000")

@@ -235,6 +235,7 @@ func (v *validator) timeouts(t *Timeouts) {
 
 func (v *validator) limits(l *Limits) {
 	v.check(l.TaskRetries >= 0, "limits.task_retries", l.TaskRetries, "want 0 or more")
+	v.check(l.TaskLosses >= 1, "limits.task_losses", l.TaskLosses, "want 1 or more: the last of them fails the job")
 	v.check(l.CommitRetries >= 0, "limits.commit_retries", l.CommitRetries, "want 0 or more")
 	v.check(l.MaxResultBytes > 0, "limits.max_result_bytes", l.MaxResultBytes, "want more than 0")
 	v.check(l.MaxEventLogBytes > 0, "limits.max_event_log_bytes", l.MaxEventLogBytes, "want more than 0")

@@ -15,6 +15,8 @@ type Statement struct {
 	Key     string // idempotency key
 	Catalog string // default catalog and schema of names that give neither
 	Schema  string
+	// Settings of the statement by name.
+	Settings map[string]string
 
 	// Input is a Parquet file that the statement reads as InputName. It is the backend's from Submit on.
 	Input string

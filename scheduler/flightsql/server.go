@@ -3,6 +3,7 @@ package flightsql
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,7 +95,25 @@ func (s *Service) Close() {
 // statement is the text with what the call's headers and session say.
 func (s *server) statement(ctx context.Context, text string) Statement {
 	catalog, schema := defaults(ctx)
-	return Statement{SQL: text, Key: header(ctx, KeyHeader), Catalog: catalog, Schema: schema}
+	return Statement{SQL: text, Key: header(ctx, KeyHeader), Catalog: catalog, Schema: schema, Settings: settings(ctx)}
+}
+
+// SettingPrefix begins the names of settings, which are headers of the same names.
+const SettingPrefix = "signet."
+
+func settings(ctx context.Context) map[string]string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	var out map[string]string
+	for name, v := range md {
+		if !strings.HasPrefix(name, SettingPrefix) || len(v) == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = v[len(v)-1]
+	}
+	return out
 }
 
 func header(ctx context.Context, name string) string {

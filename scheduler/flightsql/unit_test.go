@@ -3,7 +3,9 @@ package flightsql
 import (
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,12 +102,21 @@ func TestPreparedStore_IdleOnesGoAndNobodyHoldsTooMany(t *testing.T) {
 // canceller notes which jobs are cancelled.
 type canceller struct {
 	Backend
+	mu   sync.Mutex
 	jobs []string
 }
 
 func (c *canceller) Cancel(_, id string) (bool, string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.jobs = append(c.jobs, id)
 	return true, "", nil
+}
+
+func (c *canceller) cancelled() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.jobs)
 }
 
 func newTestCalls() (*calls, *canceller) {
@@ -118,20 +129,20 @@ func TestCalls_TheLastOneThatLeavesCancels(t *testing.T) {
 	c.join("ann", "j", false)
 	c.join("ann", "j", true)
 	c.leave("j", false)
-	require.Empty(t, b.jobs)
+	require.Empty(t, b.cancelled())
 	c.leave("j", false)
-	require.Equal(t, []string{"j"}, b.jobs)
+	require.Equal(t, []string{"j"}, b.cancelled())
 
 	c.join("ann", "ended", false)
 	c.leave("ended", true)
 	c.join("ann", "of another client", true)
 	c.leave("of another client", false)
-	require.Len(t, b.jobs, 1)
+	require.Len(t, b.cancelled(), 1)
 
 	c.join("ann", "open", false)
 	c.close()
 	c.leave("open", false)
-	require.Len(t, b.jobs, 1, "a server that stops cancels nothing")
+	require.Len(t, b.cancelled(), 1, "a server that stops cancels nothing")
 	require.Empty(t, c.jobs)
 }
 
@@ -143,15 +154,15 @@ func TestCalls_AClientThatStopsPollingLosesItsJob(t *testing.T) {
 			time.Sleep(pollLease - time.Second)
 			c.polled("ann", "j", true, false)
 		}
-		require.Empty(t, b.jobs)
+		require.Empty(t, b.cancelled())
 		time.Sleep(pollLease + time.Second)
 		synctest.Wait()
-		require.Equal(t, []string{"j"}, b.jobs)
+		require.Equal(t, []string{"j"}, b.cancelled())
 		c.polled("ann", "k", false, false)
 		c.polled("ann", "k", true, true)
 		time.Sleep(2 * pollLease)
 		synctest.Wait()
-		require.Len(t, b.jobs, 1, "it had ended")
+		require.Len(t, b.cancelled(), 1, "it had ended")
 		require.Empty(t, c.jobs)
 	})
 }

@@ -190,7 +190,7 @@ func (g *Graph) lost(attemptID, reason string) {
 		g.fail(Failure{
 			Code:    CodeLost,
 			Message: fmt.Sprintf("task %s was lost %d times, last: %s", t.id, t.losses, reason),
-			Hint:    "the executors' logs say how they ended; limits.task_retries says how often a task is tried again",
+			Hint:    "the executors' logs say how they ended; limits.task_losses says how many of them one task may have",
 		})
 	}
 }
@@ -202,6 +202,10 @@ func (g *Graph) failed(e TaskFailed) {
 			g.counted(e, CodeIO)
 		}
 		g.retry(e.Attempt, e.Message)
+	case planv1.ErrorClass_ERROR_CLASS_LIMIT:
+		if _, _, ok := g.giveUp(e.Attempt, e.Message); ok && !g.state.Terminal() {
+			g.fail(Failure{Code: CodeResource, Message: e.Message, Hint: e.Hint})
+		}
 	case planv1.ErrorClass_ERROR_CLASS_USER:
 		if mutated("user-errors-retried") {
 			g.counted(e, CodeUser)

@@ -68,9 +68,10 @@ type JobError struct {
 
 // Progress is what a finished job's list entry shows.
 type Progress struct {
-	Tasks int   `json:"tasks,omitempty"`
-	Rows  int64 `json:"rows,omitempty"`
-	Bytes int64 `json:"bytes,omitempty"`
+	Stages int   `json:"stages,omitempty"`
+	Tasks  int   `json:"tasks,omitempty"`
+	Rows   int64 `json:"rows,omitempty"`
+	Bytes  int64 `json:"bytes,omitempty"`
 }
 
 // Write is the durable part of a planned write: with it a restarted scheduler goes on without planning again.

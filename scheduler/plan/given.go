@@ -52,10 +52,40 @@ func checkStage(p *planv1.PhysicalPlan, i int) error {
 	if st.GetPartitions() < 0 || st.GetPartitions() > MaxPartitions {
 		return fmt.Errorf("%d partitions; an exchange has 1 to %d", st.GetPartitions(), MaxPartitions)
 	}
+	if st.GetExchange() == planv1.ExchangeKind_EXCHANGE_KIND_HASH && st.GetPartitions() == 0 {
+		return fmt.Errorf("a hash exchange without a number of partitions")
+	}
 	for n, t := range st.GetTasks() {
 		for _, in := range t.GetInputs() {
 			if err := checkInput(p, i, in); err != nil {
 				return fmt.Errorf("task %d: input %q: %w", n, in.GetView(), err)
+			}
+		}
+	}
+	return checkAllRead(p, st)
+}
+
+// checkAllRead refuses a stage that leaves out partitions of one that it reads: their rows would be lost without a word.
+func checkAllRead(p *planv1.PhysicalPlan, st *planv1.PhysicalStage) error {
+	read := map[int32]map[int32]bool{}
+	for _, t := range st.GetTasks() {
+		for _, in := range t.GetInputs() {
+			r := in.GetStage()
+			if r == nil || r.GetStage() < 0 || int(r.GetStage()) >= len(p.GetStages()) {
+				continue
+			}
+			if read[r.GetStage()] == nil {
+				read[r.GetStage()] = map[int32]bool{}
+			}
+			for _, part := range Parts(p, r) {
+				read[r.GetStage()][part.GetPartition()] = true
+			}
+		}
+	}
+	for from, parts := range read {
+		for n := range max(p.GetStages()[from].GetPartitions(), 1) {
+			if !parts[n] {
+				return fmt.Errorf("no task of it reads partition %d of stage %d: its rows would be lost", n, from)
 			}
 		}
 	}

@@ -195,7 +195,7 @@ func (b *builder) gather(st Stage, op *Node) Stage {
 	return Stage{
 		Plan:   &Node{Op: OpCoalesce, Limit: op.Limit, Inputs: []*Node{{Op: OpRead, Stage: id}}},
 		Inputs: []int32{id}, columns: names, sql: text, Repeatable: op.Limit == 0,
-		Split: Split{Shares: [][]*planv1.Source{{exchangeSource(gatherView, below, allPartitions(below))}}, Bytes: []int64{0}, Reason: "the rows go on as one stream"},
+		Split: Split{Shares: [][]*planv1.Source{{exchangeSource(gatherView, below, allPartitions(below))}}, Bytes: []int64{0}},
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 
 // Settings is what a statement's settings ask for.
 type Settings struct {
-	Mode           Mode
+	Mode           Mode   // empty: not set
 	MinTaskBytes   int64  // 0: not set
 	MaxTasks       int    // 0: not set
 	Partitions     int32  // 0: not set
@@ -66,7 +66,7 @@ var settings = map[string]func(*Settings, string) error{
 
 // ParseSettings reads a statement's settings. Unknown ones and bad values are refused: a setting that does nothing would be worse.
 func ParseSettings(m map[string]string) (Settings, error) {
-	out := Settings{Mode: Static}
+	out := Settings{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		set, ok := settings[name]
 		if !ok {

@@ -39,6 +39,7 @@ type Executor struct {
 	Slots     int       `json:"slots"`
 	Running   int       `json:"running_tasks"`
 	Connected bool      `json:"connected"`
+	Leaving   bool      `json:"leaving"`
 	LastSeen  time.Time `json:"last_seen"`
 }
 

@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/metadata"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/test/harness"
 )
 
@@ -112,24 +114,30 @@ func TestEndToEnd_S52(t *testing.T) {
 // A Flight SQL client reads what a root has to say, and rows.
 func TestEndToEnd_S53(t *testing.T) {
 	t.Parallel()
-	for _, policy := range policies {
-		t.Run(policy, func(t *testing.T) {
-			t.Parallel()
-			c, addr := flightCluster(t, harness.Options{Executors: 2, SchedulerEnv: []string{"SIGNET_DISPATCH_TASK_POLICY=" + policy}})
-			cl := flightDial(t, addr)
-			flightUpdate(t, cl, "CREATE SCHEMA lake.f")
-			flightUpdate(t, cl, "CREATE TABLE lake.f.t (id BIGINT, s VARCHAR)")
-			ctx := harness.Context(t)
-			info, err := cl.Execute(ctx, "INSERT INTO lake.f.t SELECT i, 'x' FROM range(1000) r(i)")
-			require.NoError(t, err)
-			said := flightRows(ctx, t, cl, info)
-			require.Len(t, said, 1)
-			require.Contains(t, said[0], `"rows":1000`)
-			require.Len(t, commitsOf(t, c, string(info.AppMetadata)), 1)
-			require.Equal(t, 1, c.Table("f", "t").Snapshots)
-			require.Equal(t, []string{`{"n":1000}`}, flightQuery(t, cl, "SELECT count(*) AS n FROM lake.f.t"))
-		})
+	c, addr := flightCluster(t, harness.Options{Executors: 2})
+	cl := flightDial(t, addr)
+	flightUpdate(t, cl, "CREATE SCHEMA lake.f")
+	for _, planner := range planners {
+		for _, policy := range policies {
+			t.Run(planner+" "+policy, func(t *testing.T) {
+				table := "t_" + planner + "_" + policy
+				flightUpdate(t, cl, "CREATE TABLE lake.f."+table+" (id BIGINT, s VARCHAR)")
+				ctx := metadata.AppendToOutgoingContext(harness.Context(t), plan.SettingPlanner, planner, plan.SettingTaskPolicy, policy)
+				info, err := cl.Execute(ctx, "INSERT INTO lake.f."+table+" SELECT i, 'x' FROM range(1000) r(i)")
+				require.NoError(t, err)
+				said := flightRows(ctx, t, cl, info)
+				require.Len(t, said, 1)
+				require.Contains(t, said[0], `"rows":1000`)
+				require.Len(t, commitsOf(t, c, string(info.AppMetadata)), 1)
+				require.Equal(t, 1, c.Table("f", table).Snapshots)
+				info, err = cl.Execute(ctx, "SELECT count(*) AS n FROM lake.f."+table)
+				require.NoError(t, err)
+				require.Equal(t, []string{`{"n":1000}`}, flightRows(ctx, t, cl, info))
+			})
+		}
 	}
+	_, err := cl.Execute(metadata.AppendToOutgoingContext(harness.Context(t), plan.SettingPlanner, "clever"), "SELECT 1")
+	require.ErrorContains(t, err, "want static or adaptive")
 }
 
 // Executors have nothing of a catalog: no configuration, credential or open file, and no client in their binary.

@@ -362,6 +362,7 @@ const (
 	ErrorClass_ERROR_CLASS_KILLED      ErrorClass = 3 // cancelled or shut down: retried, not counted
 	ErrorClass_ERROR_CLASS_INTERNAL    ErrorClass = 4 // panic or defect: counts as an executor loss
 	ErrorClass_ERROR_CLASS_RESOURCE    ErrorClass = 5 // scratch full, memory limit: retried elsewhere and counted
+	ErrorClass_ERROR_CLASS_LIMIT       ErrorClass = 7 // above a limit of the configuration: fails the job at once, wherever it runs
 	ErrorClass_ERROR_CLASS_FETCH       ErrorClass = 6 // the output of Error.lost_attempt cannot be had: its task runs again, and then this one; not counted
 )
 
@@ -374,6 +375,7 @@ var (
 		3: "ERROR_CLASS_KILLED",
 		4: "ERROR_CLASS_INTERNAL",
 		5: "ERROR_CLASS_RESOURCE",
+		7: "ERROR_CLASS_LIMIT",
 		6: "ERROR_CLASS_FETCH",
 	}
 	ErrorClass_value = map[string]int32{
@@ -383,6 +385,7 @@ var (
 		"ERROR_CLASS_KILLED":      3,
 		"ERROR_CLASS_INTERNAL":    4,
 		"ERROR_CLASS_RESOURCE":    5,
+		"ERROR_CLASS_LIMIT":       7,
 		"ERROR_CLASS_FETCH":       6,
 	}
 )
@@ -4091,7 +4094,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
 	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
-	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*\xb6\x01\n" +
+	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*\xcd\x01\n" +
 	"\n" +
 	"ErrorClass\x12\x1b\n" +
 	"\x17ERROR_CLASS_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -4100,6 +4103,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x12ERROR_CLASS_KILLED\x10\x03\x12\x18\n" +
 	"\x14ERROR_CLASS_INTERNAL\x10\x04\x12\x18\n" +
 	"\x14ERROR_CLASS_RESOURCE\x10\x05\x12\x15\n" +
+	"\x11ERROR_CLASS_LIMIT\x10\a\x12\x15\n" +
 	"\x11ERROR_CLASS_FETCH\x10\x06B0Z.github.com/signet-io/signet/api/plan/v1;planv1b\x06proto3"
 
 var (
