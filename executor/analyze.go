@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"google.golang.org/protobuf/proto"
+
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/analyze"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/rpc"
 )
 
 // analyze answers a request beside the running tasks.
@@ -34,8 +38,34 @@ func (e *Executor) analyzeGuarded(req *executorv1.Analyze) (res *executorv1.Anal
 	if err := fault.Hit("executor.analyze.start"); err != nil {
 		return failedAnalysis(req, err.Error())
 	}
-	return analyze.Analyze(e.life, e.pool, req)
+	return sendable(analyze.Analyze(e.life, e.pool, req))
 }
+
+// analysisMax is what fits into a message beside its envelope.
+const analysisMax = rpc.MaxMessage - 64<<10
+
+// sendable makes an answer fit into a message: a query of many megabytes is not taken apart, and one that is too large even so is refused.
+func sendable(res *executorv1.AnalyzeResult) *executorv1.AnalyzeResult {
+	res.Error = bounded.Error(res.GetError())
+	res.PlanText = bounded.Text(res.GetPlanText(), maxPlanText)
+	if proto.Size(res) <= analysisMax {
+		return res
+	}
+	res.Staged = nil
+	if res.NotRowWise == "" {
+		res.NotRowWise, res.RowWise = "its text is too long to be taken apart", false
+	}
+	if n := proto.Size(res); n > analysisMax {
+		return &executorv1.AnalyzeResult{RequestId: res.GetRequestId(), Error: &planv1.Error{
+			Class: planv1.ErrorClass_ERROR_CLASS_LIMIT, Message: fmt.Sprintf("what is known of the statement after its analysis takes %d bytes; at most %d can be sent", n, analysisMax),
+			Hint: "read large values from files instead of literals, and name columns that are long expressions",
+		}}
+	}
+	return res
+}
+
+// maxPlanText bounds DuckDB's own plan, which is for EXPLAIN.
+const maxPlanText = 256 << 10
 
 func failedAnalysis(req *executorv1.Analyze, message string) *executorv1.AnalyzeResult {
 	return &executorv1.AnalyzeResult{RequestId: req.GetRequestId(), Error: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: message}}

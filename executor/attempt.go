@@ -9,6 +9,7 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/write"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/mutant"
 )
 
@@ -102,6 +103,7 @@ func (e *Executor) end(a *attempt, st *executorv1.TaskStatus) {
 		st = &executorv1.TaskStatus{Error: freedError("nobody needs it")}
 	}
 	st.Attempt = a.ref
+	st.Error = bounded.Error(st.Error) // what cannot be sent would be repeated for ever
 	a.status = st
 	e.mu.Unlock()
 	e.send(&executorv1.SessionRequest{Message: &executorv1.SessionRequest_Status{Status: st}})

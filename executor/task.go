@@ -15,6 +15,7 @@ import (
 	"github.com/signet-io/signet/executor/exchange"
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/executor/write"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/fault"
 )
 
@@ -94,6 +95,7 @@ func (e *Executor) notRunning(a *attempt) {
 
 // fail cleans up after an attempt that has reported nothing, and reports its end.
 func (e *Executor) fail(a *attempt, perr *planv1.Error) {
+	perr = bounded.Error(perr)
 	e.about(a).Info("attempt failed", "class", perr.GetClass(), "error", perr.GetMessage())
 	if w := a.task.GetWrite(); w != nil && !a.reported.Load() {
 		if _, err := e.cfg.Store.RemovePrefix(context.WithoutCancel(a.ctx), w.GetPrefix()); err != nil {

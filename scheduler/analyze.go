@@ -9,12 +9,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/mutant"
+	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -84,6 +87,9 @@ func (a *analysis) keepColumns() {
 }
 
 func (s *Server) analyzeOnce(ctx context.Context, req *executorv1.Analyze) (*executorv1.AnalyzeResult, error) {
+	if n := proto.Size(req); n > maxSent {
+		return nil, fail(codeResource, "read fewer or larger files, or a shorter text", "the statement and the list of its files take %d bytes; at most %d can be sent to an executor", n, maxSent)
+	}
 	res, err := s.pool.Analyze(ctx, req)
 	if err != nil {
 		if errors.Is(err, dispatch.ErrNoExecutor) {
@@ -97,8 +103,12 @@ func (s *Server) analyzeOnce(ctx context.Context, req *executorv1.Analyze) (*exe
 	return res, nil
 }
 
+// maxSent is what fits into a message beside its envelope.
+const maxSent = rpc.MaxMessage - 64<<10
+
 // taskFailure gives an executor's error the form that clients see.
 func taskFailure(e *planv1.Error) *jobFailure {
+	e = bounded.Error(e)
 	code := codeInternal
 	switch e.Class {
 	case planv1.ErrorClass_ERROR_CLASS_USER, planv1.ErrorClass_ERROR_CLASS_IO:

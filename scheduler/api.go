@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
@@ -92,13 +93,16 @@ func (j *job) planText() string {
 // ListJobs implements scheduler.v1.
 func (a *clientAPI) ListJobs(ctx context.Context, r *schedulerv1.ListJobsRequest) (*schedulerv1.ListJobsResponse, error) {
 	limit := int(cmp.Or(r.Limit, 100))
-	out := &schedulerv1.ListJobsResponse{}
+	out, size := &schedulerv1.ListJobsResponse{}, 0
 	for _, j := range a.s.jobsNewestFirst() {
 		if j.owner != principal(ctx) {
 			continue
 		}
 		snap, _ := j.snapshot()
 		snap.InlineResult = nil
+		if size += proto.Size(snap); size > maxSent {
+			break // the newest fit
+		}
 		if out.Jobs = append(out.Jobs, snap); len(out.Jobs) == limit {
 			break
 		}

@@ -11,6 +11,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/scheduler/graph"
@@ -187,7 +188,12 @@ func (s *Server) Unseen(executor string, refs []*executorv1.AttemptRef) {
 
 // TaskEnded implements dispatch.Handler.
 func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
+	st.Error = bounded.Error(st.Error)
 	a := s.attempt(st.Attempt.AttemptId)
+	if a != nil && (a.ref.Epoch != st.Attempt.Epoch || a.ref.JobId != st.Attempt.JobId || a.ref.Stage != st.Attempt.Stage || a.ref.Task != st.Attempt.Task) {
+		s.log.Warn("status of another attempt under this one's id", "attempt", st.Attempt.AttemptId, "executor", executor, "epoch", st.Attempt.Epoch)
+		return nil
+	}
 	s.observeHolder(a, executor)
 	if a == nil || a.task.GetWrite() != nil {
 		s.dutyConfirmed(st.Attempt.AttemptId)
@@ -197,6 +203,10 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 		return nil
 	}
 	a.job.held(st.Attempt.AttemptId, executor)
+	if err := implausible(st, a.task); err != nil {
+		s.log.Warn("status refused", "job", a.job.id, "attempt", st.Attempt.AttemptId, "executor", executor, "error", err)
+		st.Error = &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}
+	}
 	if st.Error == nil {
 		if a.task.GetWrite() != nil {
 			return fmt.Errorf("attempt %s of a write task ended well without a manifest", st.Attempt.AttemptId)
@@ -208,6 +218,21 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 		return nil
 	}
 	a.job.send(taskFailed{st.Attempt.AttemptId, st.Error, executor})
+	return nil
+}
+
+// implausible is what no working executor reports.
+func implausible(st *executorv1.TaskStatus, t *planv1.Task) error {
+	if st.Rows < 0 || st.Bytes < 0 {
+		return fmt.Errorf("its executor reports %d rows and %d bytes", st.Rows, st.Bytes)
+	}
+	seen := map[int32]bool{}
+	for _, p := range st.GetOutput().GetPartitions() {
+		if n := max(t.GetExchange().GetPartitions(), 1); p.GetPartition() < 0 || p.GetPartition() >= n || seen[p.GetPartition()] || p.GetRows() < 0 || p.GetBytes() < 0 {
+			return fmt.Errorf("its executor reports partition %d, with %d rows and %d bytes, of %d partitions", p.GetPartition(), p.GetRows(), p.GetBytes(), n)
+		}
+		seen[p.GetPartition()] = true
+	}
 	return nil
 }
 

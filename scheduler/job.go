@@ -10,6 +10,7 @@ import (
 	"time"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -39,7 +40,7 @@ func (f *jobFailure) Unwrap() error { return f.cause }
 
 func fail(code, hint, format string, args ...any) *jobFailure {
 	err := fmt.Errorf(format, args...)
-	return &jobFailure{journal.JobError{Code: code, Message: err.Error(), Hint: hint}, errors.Unwrap(err)}
+	return &jobFailure{journal.JobError{Code: code, Message: bounded.Text(err.Error(), bounded.Message), Hint: bounded.Text(hint, bounded.Message)}, errors.Unwrap(err)}
 }
 
 // asFailure gives every error the form that clients see.
@@ -52,9 +53,9 @@ func asFailure(err error) *jobFailure {
 		return fail(codeCancelled, "", "the job was cancelled")
 	}
 	if errors.Is(err, journal.ErrFull) {
-		return &jobFailure{journal.JobError{Code: codeResource, Message: err.Error()}, err}
+		return &jobFailure{journal.JobError{Code: codeResource, Message: bounded.Text(err.Error(), bounded.Message)}, err}
 	}
-	return &jobFailure{journal.JobError{Code: codeInternal, Message: err.Error()}, err}
+	return &jobFailure{journal.JobError{Code: codeInternal, Message: bounded.Text(err.Error(), bounded.Message)}, err}
 }
 
 // job is one job in memory. Its record is guarded by mu; the commit state by write.mu.

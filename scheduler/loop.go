@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -206,6 +207,9 @@ func (l *loop) dispatch(launches []*planv1.Task) error {
 	for _, t := range launches {
 		if err := fault.Hit("scheduler.launch.before"); err != nil {
 			return err
+		}
+		if n := proto.Size(t); n > maxSent {
+			return fail(codeResource, "read fewer or larger files in one task: set signet.max_tasks higher", "task %d/%d takes %d bytes; at most %d can be sent to an executor", t.Stage, t.Task, n, maxSent)
 		}
 		l.s.openAttempt(&attempt{ref: refOf(t), job: l.j, task: t})
 		if mutant.On("scheduler/settings-in-tasks") {

@@ -251,7 +251,7 @@ func writeText(t *planv1.WriteTarget, query string) (string, error) {
 		if t.GetByName() {
 			text += " BY NAME"
 		}
-		return sameTarget(text+"\n"+query, t.GetTable())
+		return sameTarget(text+"\n"+query, t, query)
 	}
 	if t.GetByName() || len(t.GetColumns()) > 0 {
 		return "", &Error{Message: fmt.Sprintf("target %s: the columns of a table that is created are the query's", t.GetTable()), Hint: "name them in the query"}
@@ -271,7 +271,7 @@ func writeText(t *planv1.WriteTarget, query string) (string, error) {
 		}
 		text += " WITH (" + strings.Join(items, ", ") + ")"
 	}
-	return sameTarget(text+" AS\n"+query, t.GetTable())
+	return sameTarget(text+" AS\n"+query, t, query)
 }
 
 func quoted(names []string, quote func(string) string) string {
@@ -283,20 +283,28 @@ func quoted(names []string, quote func(string) string) string {
 }
 
 // sameTarget refuses a target whose name or terms would say more than they should.
-func sameTarget(text, table string) (string, error) {
+func sameTarget(text string, t *planv1.WriteTarget, query string) (string, error) {
+	table := t.GetTable()
 	st, err := sql.Parse(text)
 	if err != nil {
 		return "", &Error{Message: fmt.Sprintf("target %s: %v", table, err), Hint: "names are quoted as in SQL"}
 	}
 	var name sql.Name
+	terms, rows := 0, ""
 	switch st := st.(type) {
 	case *sql.Insert:
-		name = st.Table
+		name, rows = st.Table, st.Query.Text
 	case *sql.CreateTable:
-		name = st.Table
+		name, terms = st.Table, len(st.Partition)
+		if st.Query != nil {
+			rows = st.Query.Text
+		}
 	}
 	if sql.JoinName(name.Strings()) != sql.JoinName(plainName(table)) {
 		return "", &Error{Message: fmt.Sprintf("target %q is not the name of a table", table), Hint: "[[catalog.]schema.]table, quoted as in SQL"}
+	}
+	if rows != query || terms != len(t.GetPartitionedBy()) {
+		return "", &Error{Message: fmt.Sprintf("target %s: partitioned_by is %q, of which one is no term", table, t.GetPartitionedBy()), Hint: "each is a column, or a transform of one as in PARTITIONED BY: day(ts), bucket(16, id)"}
 	}
 	return text, nil
 }

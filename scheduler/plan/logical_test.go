@@ -69,6 +69,8 @@ func TestStatement_RefusesWhatIsNoPlan(t *testing.T) {
 		"its text is not a query":      {query("DROP TABLE t"), operator("Result", 0)},
 		"is not the name of a table":   {query("SELECT 1"), write(&planv1.WriteTarget{Table: "t SELECT 2 --"}, 0), operator("Commit", 1)},
 		"tables that are created":      {query("SELECT 1"), write(&planv1.WriteTarget{Table: "t", PartitionedBy: []string{"a"}}, 0), operator("Commit", 1)},
+		"of which one is no term":      {query("SELECT 1 a"), write(&planv1.WriteTarget{Table: "t", Create: true, PartitionedBy: []string{"a) AS SELECT 666 a UNION ALL --"}}, 0), operator("Commit", 1)},
+		"\"a, b\"":                     {query("SELECT 1 a"), write(&planv1.WriteTarget{Table: "t", Create: true, PartitionedBy: []string{"a, b"}}, 0), operator("Commit", 1)},
 		"a limit of -1 rows":           {query("SELECT 1"), {Op: "Coalesce", Inputs: []int32{0}, Limit: -1}, operator("Result", 1)},
 	} {
 		_, err := Statement(&planv1.LogicalPlan{Operators: ops})

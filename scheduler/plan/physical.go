@@ -6,6 +6,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/scheduler/sql"
 	"google.golang.org/protobuf/proto"
 )
@@ -230,7 +231,11 @@ func scanNode(s *planv1.Source) *Node {
 	return n
 }
 
+// maxShown bounds the text of one query in EXPLAIN, in bytes.
+const maxShown = 64 << 10
+
 func sqlLines(text string) []string {
+	text = bounded.Text(text, maxShown)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " \t\r")
