@@ -121,6 +121,8 @@ func callError(err error) error {
 		return fmt.Errorf("%w: %s", ErrUnreachable, st.Message())
 	case codes.NotFound:
 		e.kind = ErrNotFound
+	case codes.Unimplemented: // some other gRPC server
+		return fmt.Errorf("%w: what listens there is no Signet scheduler (%s); is it the port of Flight SQL?", ErrUnreachable, st.Message())
 	case codes.Unauthenticated, codes.PermissionDenied:
 		e.kind = ErrUnauthenticated
 	}
