@@ -243,10 +243,10 @@ func (s *Server) outputAgain(st *executorv1.TaskStatus, executor string) {
 	}
 	id := st.Attempt.AttemptId
 	switch j := s.job(st.Attempt.JobId); {
-	case j == nil || j.over() && !j.keeps(id):
-		s.pool.Free(executor, st.Attempt.JobId, []string{id})
-	case !j.over():
+	case j != nil && j.willFree():
 		j.send(doneAgain{id, executor}) // behind the first one; only the graph knows who has won
+	case j == nil || !j.keeps(id):
+		s.pool.Free(executor, st.Attempt.JobId, []string{id})
 	}
 }
 
@@ -277,6 +277,13 @@ func (s *Server) storing() []*job {
 		}
 	}
 	return out
+}
+
+// willFree notes that executors keep something of the job, also where this incarnation of it would keep nothing. False: it has ended, and nobody
+// frees that any more.
+func (j *job) willFree() bool {
+	j.stored.Store(true) // first: the end of the job looks at it when it is over
+	return !j.over()
 }
 
 // over tells whether the job's goroutine has ended.
@@ -313,7 +320,7 @@ func (s *Server) Joined(executor string, adopted, outputs []*executorv1.AttemptR
 		}
 	}
 	for _, ref := range outputs {
-		if j := s.job(ref.JobId); j != nil && !j.over() {
+		if j := s.job(ref.JobId); j != nil && j.willFree() {
 			of(j).Outputs = append(of(j).Outputs, ref.AttemptId)
 		} else if j == nil || !j.keeps(ref.AttemptId) { // it ended just now
 			s.pool.Free(executor, ref.JobId, nil)

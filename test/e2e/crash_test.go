@@ -115,7 +115,7 @@ func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
 	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
 	s.input = harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
-	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs})
+	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs, SchedulerEnv: []string{"SIGNET_LIMITS_TASK_LOSSES=4"}} // each of three executors may die once under one task)
 	tmp := filepath.Join(s.Dir, "tmp")
 	require.NoError(t, os.Mkdir(tmp, 0o700))
 	s.Scheduler.Terminate(t)
