@@ -125,8 +125,9 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	j.mu.Lock()
 	out := j.output
 	j.mu.Unlock()
+	gone := status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
 	if out == nil {
-		return status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
+		return gone
 	}
 	if at := out.located(); at != nil {
 		from := a.s.relay(j.id, at.part)
@@ -145,7 +146,7 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 		return err
 	}
 	buf := make([]byte, rpc.Chunk)
-	return out.read(func(f *os.File, size int64) error {
+	err = out.read(func(f *os.File, size int64) error {
 		for off := int64(0); off < size; {
 			n, err := f.ReadAt(buf[:min(int64(len(buf)), size-off)], off)
 			if n > 0 {
@@ -159,6 +160,10 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 		}
 		return nil
 	})
+	if errors.Is(err, errOutputGone) {
+		return gone
+	}
+	return err
 }
 
 // sendResult is a writer for a result's rows.
