@@ -15,7 +15,6 @@ import (
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
-	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -122,6 +121,11 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	if err != nil {
 		return err
 	}
+	end, err := a.s.fetches.begin(principal(st.Context()))
+	if err != nil {
+		return err
+	}
+	defer end()
 	j.mu.Lock()
 	out := j.output
 	j.mu.Unlock()
@@ -132,7 +136,7 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	if at := out.located(); at != nil {
 		from := a.s.relay(j.id, at.part)
 		defer from.Close()
-		_, err := io.CopyBuffer(sendResult{st}, struct{ io.Reader }{from}, make([]byte, rpc.Chunk))
+		_, err := io.CopyBuffer(sendResult{st}, struct{ io.Reader }{from}, make([]byte, fetchChunk))
 		return err
 	}
 	if out.pipelined { // as they come
@@ -145,20 +149,12 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 		}
 		return err
 	}
-	buf := make([]byte, rpc.Chunk)
 	err = out.read(func(f *os.File, size int64) error {
-		for off := int64(0); off < size; {
-			n, err := f.ReadAt(buf[:min(int64(len(buf)), size-off)], off)
-			if n > 0 {
-				if err := st.Send(&schedulerv1.FetchResultResponse{Data: slices.Clone(buf[:n])}); err != nil {
-					return err
-				}
-				off += int64(n)
-				continue
-			}
-			return status.Errorf(codes.DataLoss, "spooled result: %v", err)
+		n, err := io.CopyBuffer(sendResult{st}, io.NewSectionReader(f, 0, size), make([]byte, fetchChunk))
+		if err == nil && n < size {
+			return status.Errorf(codes.DataLoss, "spooled result: it has %d bytes less than it had", size-n)
 		}
-		return nil
+		return err
 	})
 	if errors.Is(err, errOutputGone) {
 		return gone

@@ -145,9 +145,9 @@ func (o *output) follow(done <-chan struct{}, give func([]byte) error) error {
 			return spoolError(err)
 		case off < size:
 			if buf == nil {
-				buf = make([]byte, followChunk)
+				buf = make([]byte, fetchChunk)
 			}
-			n, err := f.ReadAt(buf[:min(followChunk, size-off)], off)
+			n, err := f.ReadAt(buf[:min(fetchChunk, size-off)], off)
 			if n == 0 {
 				return fmt.Errorf("spooled result: %w", err)
 			}
@@ -166,8 +166,6 @@ func (o *output) follow(done <-chan struct{}, give func([]byte) error) error {
 		}
 	}
 }
-
-const followChunk = 1 << 20
 
 // isSpoiled tells whether rows were handed out that the query does not have.
 func (o *output) isSpoiled() bool {
