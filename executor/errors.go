@@ -8,6 +8,9 @@ import (
 	"os"
 	"syscall"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/executor/upload"
@@ -40,6 +43,12 @@ func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err e
 		}
 	}
 	if te := (*transferError)(nil); errors.As(err, &te) {
+		if status.Code(te.err) == codes.ResourceExhausted {
+			return &planv1.Error{
+				Class: planv1.ErrorClass_ERROR_CLASS_RESOURCE, Message: te.Error(),
+				Hint: "free space in the scheduler's data directory, or raise its limit of open files; the message says which it wants",
+			}
+		}
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: te.Error()}
 	}
 	if errors.Is(err, manifest.ErrTooLarge) {

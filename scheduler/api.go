@@ -16,7 +16,6 @@ import (
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
-	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -126,16 +125,22 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 	if err != nil {
 		return err
 	}
+	end, err := a.s.fetches.begin(principal(st.Context()))
+	if err != nil {
+		return err
+	}
+	defer end()
 	j.mu.Lock()
 	out := j.output
 	j.mu.Unlock()
+	gone := status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
 	if out == nil {
-		return status.Errorf(codes.FailedPrecondition, "job %s has no rows to fetch: its result is inline, was fetched too long ago, or was lost with a restart; run the query again", j.id)
+		return gone
 	}
 	if at := out.located(); at != nil {
 		from := a.s.relay(j.id, at.part)
 		defer from.Close()
-		_, err := io.CopyBuffer(sendResult{st}, struct{ io.Reader }{from}, make([]byte, rpc.Chunk))
+		_, err := io.CopyBuffer(sendResult{st}, struct{ io.Reader }{from}, make([]byte, fetchChunk))
 		return err
 	}
 	if out.pipelined { // as they come
@@ -148,21 +153,17 @@ func (a *clientAPI) FetchResult(r *schedulerv1.FetchResultRequest, st grpc.Serve
 		}
 		return err
 	}
-	buf := make([]byte, rpc.Chunk)
-	return out.read(func(f *os.File, size int64) error {
-		for off := int64(0); off < size; {
-			n, err := f.ReadAt(buf[:min(int64(len(buf)), size-off)], off)
-			if n > 0 {
-				if err := st.Send(&schedulerv1.FetchResultResponse{Data: slices.Clone(buf[:n])}); err != nil {
-					return err
-				}
-				off += int64(n)
-				continue
-			}
-			return status.Errorf(codes.DataLoss, "spooled result: %v", err)
+	err = out.read(func(f *os.File, size int64) error {
+		n, err := io.CopyBuffer(sendResult{st}, io.NewSectionReader(f, 0, size), make([]byte, fetchChunk))
+		if err == nil && n < size {
+			return status.Errorf(codes.DataLoss, "spooled result: it has %d bytes less than it had", size-n)
 		}
-		return nil
+		return err
 	})
+	if errors.Is(err, errOutputGone) {
+		return gone
+	}
+	return err
 }
 
 // sendResult is a writer for a result's rows.

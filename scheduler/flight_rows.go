@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"os"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -33,15 +31,12 @@ func (b *flightBackend) Rows(who, id string) (io.ReadCloser, int64, error) {
 		return b.s.relay(id, at.part), at.part.GetBytes(), nil
 	}
 	gone := status.Errorf(codes.FailedPrecondition, "the rows of job %s are gone: they are kept for %s, and not over a restart; run the query again, under a new key if it has one", id, outputKept)
-	if out == nil {
-		return nil, 0, gone
-	}
 	f, size, err := out.open()
 	if errors.Is(err, errOutputGone) {
 		return nil, 0, gone
 	}
 	if err != nil {
-		return nil, 0, status.Errorf(codes.Internal, "the rows of job %s: %v", id, err)
+		return nil, 0, err
 	}
 	return &section{io.NewSectionReader(f, 0, size), f}, size, nil
 }
@@ -87,27 +82,4 @@ func (b *flightBackend) Location(who, id string) (*flightsql.Location, error) {
 type section struct {
 	io.Reader
 	io.Closer
-}
-
-// open is a file of one's own over the rows.
-func (o *output) open() (*os.File, int64, error) {
-	var dup *os.File
-	var n int64
-	err := o.read(func(f *os.File, size int64) error {
-		raw, err := f.SyscallConn()
-		if err != nil {
-			return err
-		}
-		var fd int
-		var derr error
-		if err := raw.Control(func(old uintptr) { fd, derr = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-			return errOutputGone // freed between the two
-		}
-		if derr != nil {
-			return derr
-		}
-		dup, n = os.NewFile(uintptr(fd), f.Name()), size
-		return nil
-	})
-	return dup, n, err
 }

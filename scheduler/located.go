@@ -26,7 +26,7 @@ type located struct {
 func (o *output) locate(at *located) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.file != nil || o.at != nil || o.gone || o.given {
+	if o.file != "" || o.at != nil || o.gone || o.given {
 		return false
 	}
 	o.at = at

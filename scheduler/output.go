@@ -6,7 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/signet-io/signet/scheduler/plan"
 )
@@ -18,13 +22,13 @@ const outputKept = 10 * time.Minute
 func resultsDir(dataDir string) string { return filepath.Join(dataDir, "results") }
 
 // output is a query's result, spooled below the data directory: an Arrow IPC stream. Several attempts may write one each; the
-// first complete one wins.
+// first complete one wins. It keeps its name until it is freed, and whoever reads opens it: what nobody reads holds no descriptor.
 type output struct {
 	dir       string
 	pipelined bool // rows may be read while they arrive
 
 	mu      sync.Mutex
-	file    *os.File // nil until complete
+	file    string // its name; "" until complete
 	size    int64
 	gone    bool
 	at      *located      // complete, and on an executor
@@ -52,7 +56,7 @@ func (o *output) begin(attempt string) (*spool, error) {
 		return nil, fmt.Errorf("spool: %w", err)
 	}
 	sp := &spool{o: o, f: f}
-	if o.pipelined && o.live == nil && o.file == nil {
+	if o.pipelined && o.live == nil && o.file == "" {
 		o.live = sp
 		o.wake()
 	}
@@ -79,25 +83,21 @@ func (sp *spool) drop() {
 		sp.o.wake()
 	}
 	_ = sp.f.Close()
-	sp.unlink()
-}
-
-// unlink takes the name away, and the directory with the last one. What cannot be removed is swept at the next start.
-func (sp *spool) unlink() {
+	// The name goes, and the directory with the last one. What cannot be removed is swept at the next start.
 	_ = os.Remove(sp.f.Name())
 	_ = os.Remove(sp.o.dir)
 }
 
-// complete makes this the job's output, unless another attempt's is there already.
+// complete makes this the job's output, unless another attempt's is there already. What is not, is to be dropped.
 func (sp *spool) complete() bool {
 	sp.o.mu.Lock()
 	defer sp.o.mu.Unlock()
-	if sp.o.file != nil || sp.o.at != nil || sp.o.gone || sp.o.spoiled || sp.o.given && sp.o.live != sp {
+	if sp.o.file != "" || sp.o.at != nil || sp.o.gone || sp.o.spoiled || sp.o.given && sp.o.live != sp {
 		return false
 	}
-	sp.o.file, sp.o.size = sp.f, sp.size
+	_ = sp.f.Close() // nothing is synced: rows do not outlive the scheduler, which removes them when it starts
+	sp.o.file, sp.o.size = sp.f.Name(), sp.size
 	sp.o.wake()
-	sp.unlink() // the open file is enough, and nothing is left behind after a crash
 	return true
 }
 
@@ -113,26 +113,41 @@ var errSpoiled = errors.New("rows of a task that failed had been handed out alre
 
 // follow gives the rows of a pipelined query as they come, each byte once, until they are complete or done is closed.
 func (o *output) follow(done <-chan struct{}, give func([]byte) error) error {
-	buf := make([]byte, followChunk)
+	var f *os.File
+	defer func() {
+		if f != nil {
+			_ = f.Close()
+		}
+	}()
+	var buf []byte
 	for off := int64(0); ; {
 		o.mu.Lock()
 		if o.grown == nil {
 			o.grown = make(chan struct{})
 		}
-		f, size, complete, grown := o.file, o.size, o.file != nil, o.grown
-		spoiled, gone := o.spoiled || o.given && o.live == nil && o.file == nil, o.gone
-		if f == nil && o.live != nil {
-			f, size = o.live.f, o.live.size
+		name, size, complete, grown := o.file, o.size, o.file != "", o.grown
+		spoiled, gone := o.spoiled || o.given && o.live == nil && o.file == "", o.gone
+		if name == "" && o.live != nil {
+			name, size = o.live.f.Name(), o.live.size
 		}
-		o.given = o.given || f != nil && size > 0
+		var err error
+		if f == nil && size > 0 && !gone && !spoiled { // from here on it is the only one whose rows this reader may give
+			f, err = os.Open(name) // under the lock: nobody removes it before it is open
+		}
+		o.given = o.given || f != nil
 		o.mu.Unlock()
 		switch {
 		case gone:
 			return errOutputGone
 		case spoiled:
 			return errSpoiled
-		case f != nil && off < size:
-			n, err := f.ReadAt(buf[:min(followChunk, size-off)], off)
+		case err != nil:
+			return spoolError(err)
+		case off < size:
+			if buf == nil {
+				buf = make([]byte, fetchChunk)
+			}
+			n, err := f.ReadAt(buf[:min(fetchChunk, size-off)], off)
 			if n == 0 {
 				return fmt.Errorf("spooled result: %w", err)
 			}
@@ -152,8 +167,6 @@ func (o *output) follow(done <-chan struct{}, give func([]byte) error) error {
 	}
 }
 
-const followChunk = 1 << 20
-
 // isSpoiled tells whether rows were handed out that the query does not have.
 func (o *output) isSpoiled() bool {
 	o.mu.Lock()
@@ -171,14 +184,49 @@ func (j *job) spoiled() error {
 
 var errOutputGone = errors.New("the rows are gone")
 
-func (o *output) read(f func(*os.File, int64) error) error {
-	o.mu.Lock()
-	file, size := o.file, o.size
-	o.mu.Unlock()
-	if file == nil {
-		return errOutputGone
+// open gives a file of one's own over the rows; they stay readable there when they are freed.
+func (o *output) open() (*os.File, int64, error) {
+	if o == nil {
+		return nil, 0, errOutputGone
 	}
+	o.mu.Lock() // free waits
+	defer o.mu.Unlock()
+	if o.file == "" {
+		return nil, 0, errOutputGone
+	}
+	f, err := os.Open(o.file)
+	if err != nil {
+		return nil, 0, spoolError(err)
+	}
+	return f, o.size, nil
+}
+
+func (o *output) read(f func(*os.File, int64) error) error {
+	file, size, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
 	return f(file, size)
+}
+
+// spoolError gives what the system refuses its gRPC code: a want of room or of descriptors passes.
+func spoolError(err error) error {
+	code := codes.Internal
+	if wanting(err) {
+		code = codes.ResourceExhausted
+	}
+	return status.Errorf(code, "spooled result: %v", err)
+}
+
+// wanting tells whether the system refused something for want of room, of memory or of descriptors.
+func wanting(err error) bool {
+	for _, want := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM} {
+		if errors.Is(err, want) {
+			return true
+		}
+	}
+	return false
 }
 
 // free lets go of the rows.
@@ -187,10 +235,7 @@ func (o *output) free() {
 	defer o.mu.Unlock()
 	o.gone = true
 	o.wake()
-	if o.file != nil {
-		_ = o.file.Close()
-		o.file = nil
-	}
+	o.file = ""
 	if o.at != nil {
 		o.at.free()
 		o.at = nil

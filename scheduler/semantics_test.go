@@ -89,7 +89,21 @@ func TestSelect_RowsWaitForTheirClient_S42(t *testing.T) {
 	}
 	b.server.job(id).output.free() // as the time limit does
 	_, err := b.client.Rows(t.Context(), j)
-	require.Error(t, err)
+	require.ErrorContains(t, err, "no rows to fetch")
+}
+
+// Rows do not outlive the scheduler that has them: a start removes what a crash has left.
+func TestSelect_StartRemovesRowsOfBefore(t *testing.T) {
+	b := newBench(t)
+	b.actor()
+	id := b.submit("SELECT n", inParts("static"))
+	b.end(id)
+	dir := filepath.Join(resultsDir(b.cfg.DataDir), id)
+	require.DirExists(t, dir)
+	b.stop()
+	require.DirExists(t, dir, "a stop is as a crash to it")
+	b.start()
+	require.NoDirExists(t, dir)
 }
 
 // No task says what the session had set (T7).

@@ -81,6 +81,7 @@ type Server struct {
 	// commitPool bounds the commits that are sent at one time, over all tables.
 	commitPool *semaphore.Weighted
 	caches     *caches
+	fetches    fetches
 
 	exchanges *exchangeclient.Dialer
 	relays    *exchangeclient.Dialer // for clients, who may be slow: roots do not wait for them

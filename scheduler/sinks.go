@@ -127,8 +127,11 @@ func newSources(cfg *config.Config, log *slog.Logger) (*sources.Resolver, error)
 // sourceFailure gives a source's error the form that clients see.
 func sourceFailure(err error) error {
 	code := codeUser
-	if errors.Is(err, sources.ErrNotFound) {
+	switch {
+	case errors.Is(err, sources.ErrNotFound):
 		code = codeNotFound
+	case wanting(err): // of descriptors, to read a directory
+		code = codeResource
 	}
 	return &jobFailure{journal.JobError{Code: code, Message: err.Error()}, err}
 }

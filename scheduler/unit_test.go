@@ -2,9 +2,13 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -166,18 +170,67 @@ func TestOutput_FirstCompleteAttemptWins(t *testing.T) {
 	require.ErrorIs(t, o.read(func(*os.File, int64) error { return nil }), errOutputGone)
 	require.True(t, b.complete())
 	require.False(t, a.complete())
-	require.DirExists(t, o.dir, "a still has its name there")
 	a.drop()
-	require.NoDirExists(t, o.dir)
+	require.FileExists(t, filepath.Join(o.dir, "b.arrow"), "under its name until it is freed")
+	require.NoFileExists(t, filepath.Join(o.dir, "a.arrow"))
 	require.NoError(t, o.read(func(f *os.File, n int64) error {
 		buf := make([]byte, n)
 		_, err := f.ReadAt(buf, 0)
 		require.Equal(t, "from b", string(buf))
 		return err
 	}))
+	late, n, err := o.open()
+	require.NoError(t, err)
+	defer late.Close()
 	o.free()
 	require.NoDirExists(t, o.dir)
 	require.ErrorIs(t, o.read(nil), errOutputGone)
+	buf := make([]byte, n)
+	_, err = late.ReadAt(buf, 0)
+	require.NoError(t, err, "who has it open reads on")
+	require.Equal(t, "from b", string(buf))
+}
+
+// Results that wait for their clients hold no descriptors, however many there are.
+func TestOutput_WaitingHoldsNoDescriptor(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (n int) {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("cannot list descriptors here:", err)
+		}
+		for _, fd := range fds {
+			if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir) {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 20 {
+		o := &output{dir: filepath.Join(dir, strconv.Itoa(i)), pipelined: i%2 == 0}
+		sp, err := o.begin("a")
+		require.NoError(t, err)
+		_, err = sp.Write([]byte("rows"))
+		require.NoError(t, err)
+		require.Equal(t, 1, open(), "the one that is being written")
+		require.True(t, sp.complete())
+		require.NoError(t, o.read(func(*os.File, int64) error { require.Equal(t, 1, open()); return nil }))
+		if o.pipelined {
+			require.NoError(t, o.follow(nil, func([]byte) error { require.Equal(t, 1, open()); return nil }))
+		}
+		require.Zero(t, open())
+	}
+}
+
+// A want of descriptors or of room is no fault of the statement.
+func TestSpoolError_WantsAreResources(t *testing.T) {
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC} {
+		err = &os.PathError{Op: "open", Path: "x", Err: err}
+		require.Equal(t, codes.ResourceExhausted, status.Code(spoolError(err)))
+		require.Equal(t, codeResource, asFailure(sourceFailure(fmt.Errorf("%q: %w", "x", err))).Code)
+	}
+	require.Equal(t, codes.Internal, status.Code(spoolError(os.ErrNotExist)))
+	require.Equal(t, codeUser, asFailure(sourceFailure(os.ErrPermission)).Code)
 }
 
 // Numbers in docs/semantics.md: J1.

@@ -263,6 +263,8 @@ func (b *restBackend) NotReady() []string {
 		why = append(why, "the journal cannot be read")
 	} else if b.v.s.journal.Err() != nil {
 		why = append(why, "the journal is damaged")
+	} else if b.v.s.journal.Full() != nil {
+		why = append(why, "there is no room for the journal on its file system")
 	}
 	return why
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -46,8 +47,12 @@ func TestUpdate_FullDisk(t *testing.T) {
 		require.ErrorIs(t, put(done), journal.ErrFull)
 	}
 	require.NoError(t, j.Err())
+	require.ErrorIs(t, j.Full(), journal.ErrFull)
+	require.ErrorIs(t, j.Full(), journal.ErrFull)
 	require.NoError(t, unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, "size=8m"))
+	require.Eventually(t, func() bool { return j.Full() == nil }, 30*time.Second, 50*time.Millisecond, "an idle scheduler notices the room, too")
 	require.NoError(t, put(done))
+	require.NoError(t, j.Full())
 	require.Equal(t, done+1, count())
 	require.NoError(t, j.Close())
 	require.Zero(t, checked(t, path).Damage)

@@ -48,6 +48,7 @@ var (
 
 	keyFormat = []byte("format") // without a checksum: it says whether there are any
 	keyEpoch  = []byte("epoch")
+	keyProbe  = []byte("probe") // see Full; there only while it is tried
 )
 
 // Journal is an open journal file. It is safe for concurrent use.
@@ -60,6 +61,8 @@ type Journal struct {
 	writing sync.Mutex // in place of bbolt's own lock, which a transaction that panics would hold for ever
 	mu      sync.Mutex
 	broken  error // the first damage that was found
+	full    error // the last write for which there was no room, until one was seen to have it
+	probed  time.Time
 }
 
 // Options of Open.
@@ -115,6 +118,9 @@ func (j *Journal) begin() error {
 		if err := meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, Format)); err != nil {
 			return err
 		}
+		if err := meta.Delete(keyProbe); err != nil { // a crash has left it
+			return err
+		}
 		return t.store(bucketMeta, keyEpoch, binary.BigEndian.AppendUint64(nil, j.epoch))
 	})
 }
@@ -152,6 +158,7 @@ func (j *Journal) Update(f func(*Tx) error) (err error) {
 }
 
 func (j *Journal) write(f func(*bolt.Tx) error) (err error) {
+	defer func() { j.noteFull(err) }()
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	if err := j.Err(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 
 // globber walks a pattern segment by segment. It does so itself, because a directory that cannot be read must be an error (or
 // rows would be missing silently), ** must not follow links in circles, and a directory whose name exists as it is written is
-// that directory.
+// that directory. What the rules deny is passed by in silence, before it is read: a pattern tells nothing of it, not even that it is there.
 type globber struct {
 	ctx   context.Context //nolint:containedctx // one walk
 	name  string          // the whole pattern, for messages
@@ -22,8 +21,8 @@ type globber struct {
 	emit  func(shown, path string) error
 }
 
-// place is a path in two forms: as the pattern shows it, and absolute.
-type place struct{ shown, path string }
+// place is a path in three forms: as the pattern shows it, absolute, and without symbolic links, which is what rules are about.
+type place struct{ shown, path, real string }
 
 func (p place) child(name string) place {
 	shown := name
@@ -33,10 +32,27 @@ func (p place) child(name string) place {
 	return place{shown: shown, path: strings.TrimRight(p.path, "/") + "/" + name}
 }
 
+// named is the child that the pattern names; it may be a link, or "..".
+func (p place) named(name string) place {
+	c := p.child(name)
+	c.real = realPath(c.path)
+	return c
+}
+
+// entry is the child that was found in the directory.
+func (p place) entry(e fs.DirEntry) place {
+	if e.Type()&fs.ModeSymlink != 0 {
+		return p.named(e.Name())
+	}
+	c := p.child(e.Name())
+	c.real = strings.TrimRight(p.real, "/") + "/" + e.Name()
+	return c
+}
+
 func (g *globber) run(baseDir, pattern string) error {
-	start := place{path: baseDir}
+	start := place{path: baseDir, real: realPath(baseDir)}
 	if strings.HasPrefix(pattern, "/") {
-		start = place{shown: "/", path: "/"}
+		start = place{shown: "/", path: "/", real: "/"}
 	}
 	segments := strings.Split(pattern, "/")
 	segments = slices.DeleteFunc(segments, func(s string) bool { return s == "" })
@@ -58,9 +74,12 @@ func (g *globber) expand(at place, segments []string) error {
 	if seg == "**" {
 		return g.descend(at, segments[1:])
 	}
-	if exact := at.child(seg); !hasMeta(seg) || !last && isDir(exact.path) {
+	if exact := at.named(seg); !hasMeta(seg) || !last && isDir(exact.path) {
 		if !last {
 			return g.expand(exact, segments[1:])
+		}
+		if g.denied(exact) {
+			return nil
 		}
 		fi, err := os.Stat(exact.path)
 		switch {
@@ -76,10 +95,13 @@ func (g *globber) expand(at place, segments []string) error {
 		if err != nil || !ok {
 			return err
 		}
-		next := at.child(e.Name())
+		next := at.entry(e)
+		if g.denied(next) {
+			return nil
+		}
 		dir := e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(next.path)
 		switch {
-		case dir && !last && !g.hidden(next.path):
+		case dir && !last:
 			return g.expand(next, segments[1:])
 		case !dir && last:
 			return g.emit(next.shown, next.path)
@@ -90,20 +112,25 @@ func (g *globber) expand(at place, segments []string) error {
 
 // descend takes ** : this directory and all below, links not followed.
 func (g *globber) descend(at place, rest []string) error {
+	if g.denied(at) {
+		return nil
+	}
 	if err := g.expand(at, rest); err != nil {
 		return err
 	}
 	return g.each(at, func(e fs.DirEntry) error {
-		next := at.child(e.Name())
-		if !e.IsDir() || g.hidden(next.path) {
+		if !e.IsDir() {
 			return nil
 		}
-		return g.descend(next, rest)
+		return g.descend(at.entry(e), rest)
 	})
 }
 
-// each calls f for the entries of a directory, in order. One that is not there has none.
+// each calls f for the entries of a directory, in order. One that is not there, or is denied, has none.
 func (g *globber) each(at place, f func(fs.DirEntry) error) error {
+	if g.denied(at) {
+		return nil
+	}
 	entries, err := os.ReadDir(at.path)
 	if err != nil {
 		if isAbsent(err) {
@@ -119,13 +146,7 @@ func (g *globber) each(at place, f func(fs.DirEntry) error) error {
 	return nil
 }
 
-func (g *globber) hidden(path string) bool {
-	if g.rules.isHidden(path) {
-		return true
-	}
-	real, err := filepath.EvalSymlinks(path)
-	return err == nil && g.rules.isHidden(real)
-}
+func (g *globber) denied(at place) bool { return g.rules.check(at.real) != nil }
 
 func isDir(path string) bool {
 	fi, err := os.Stat(path)
@@ -134,6 +155,20 @@ func isDir(path string) bool {
 
 // hasMeta: braces are no pattern in DuckDB, so not here either.
 func hasMeta(s string) bool { return strings.ContainsAny(s, `*?[`) }
+
+// fixedPrefix are the directories before the first component that is a pattern, of an absolute path. The last component is no directory.
+func fixedPrefix(path string) string {
+	prefix := "/"
+	segments := strings.Split(path, "/")
+	for _, seg := range segments[:len(segments)-1] {
+		next := strings.TrimRight(prefix, "/") + "/" + seg
+		if hasMeta(seg) && !isDir(next) {
+			break
+		}
+		prefix = next
+	}
+	return prefix
+}
 
 func checkPattern(pattern string) error {
 	for seg := range strings.SplitSeq(pattern, "/") {

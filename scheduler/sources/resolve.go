@@ -62,6 +62,10 @@ func (r *Resolver) resolve(ctx context.Context, baseDir, name string, out map[st
 	if err != nil {
 		return fmt.Errorf("%q: %w", name, err)
 	}
+	// Before anything is looked at: whether there is a file where the rules deny the place is nobody's business.
+	if err := r.permit(path, local); err != nil {
+		return fmt.Errorf("%q: %w", name, err)
+	}
 	// Not cleaned: a/link/.. is the parent of what link leads to.
 	_, err = os.Stat(path)
 	switch {
@@ -70,7 +74,8 @@ func (r *Resolver) resolve(ctx context.Context, baseDir, name string, out map[st
 	case !isAbsent(err):
 		return fmt.Errorf("%q: %w", name, plainError(err))
 	case !hasMeta(local):
-		return r.absent(name, path)
+		return fmt.Errorf("%q: no such file: %w; for several files write a pattern, like %q", name, ErrNotFound,
+			filepath.Join(filepath.Dir(name), "*"+filepath.Ext(name)))
 	}
 	return r.expand(ctx, baseDir, name, local, out)
 }
@@ -93,13 +98,14 @@ func (r *Resolver) expand(ctx context.Context, baseDir, name, pattern string, ou
 	return nil
 }
 
-// absent says that a file is missing, but where the rules deny the place it says only that.
-func (r *Resolver) absent(name, path string) error {
-	if err := r.rules.check(realPath(path)); err != nil {
-		return fmt.Errorf("%q: %w", name, err)
+// permit checks the place of a name, and where a pattern begins: one that begins above the roots would have to look around there.
+func (r *Resolver) permit(path, local string) error {
+	if hasMeta(local) {
+		if err := r.rules.check(realPath(fixedPrefix(path))); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("%q: no such file: %w; for several files write a pattern, like %q", name, ErrNotFound,
-		filepath.Join(filepath.Dir(name), "*"+filepath.Ext(name)))
+	return r.rules.check(realPath(path))
 }
 
 // add checks one file and pins it. shown is its name for messages: as written, or as the pattern found it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,7 +16,7 @@ type Rules struct {
 	Roots []string
 	// Deny are files and directories that are never sources.
 	Deny []string
-	// Own are Signet's own files and directories. They are denied, and patterns pass them by.
+	// Own are Signet's own files and directories. They are denied too.
 	Own []string
 	// MaxFiles bounds the files of one statement; 100,000 if 0.
 	MaxFiles int
@@ -68,12 +69,6 @@ func (r *rules) check(path string) error {
 	return nil
 }
 
-// isHidden says whether patterns pass a directory by.
-func (r *rules) isHidden(dir string) bool {
-	_, ok := within(r.hidden, dir)
-	return ok
-}
-
 func within(dirs []string, path string) (string, bool) {
 	for _, d := range dirs {
 		if path == d || d == "/" || strings.HasPrefix(path, d+"/") {
@@ -83,17 +78,32 @@ func within(dirs []string, path string) (string, bool) {
 	return "", false
 }
 
-// realPath resolves what there is of a path: of a file that does not exist, the directories above it.
-func realPath(path string) string {
-	path = filepath.Clean(path)
+// realPath resolves what there is of a path: of a file that does not exist, the directories above it and the link that leads to it. It gives the
+// same for a file whether it exists or not. The path is not cleaned first: a/link/.. is the parent of what link leads to.
+func realPath(path string) string { return realPathOf(path, 0) }
+
+func realPathOf(path string, links int) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
-	if path == "/" {
-		return path
+	path = strings.TrimRight(path, "/")
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "/"
 	}
-	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
+	dir := realPathOf(path[:i]+"/", links)
+	out := filepath.Join(dir, path[i+1:])
+	if to, err := os.Readlink(out); err == nil && links < maxLinks {
+		if !filepath.IsAbs(to) {
+			to = dir + "/" + to
+		}
+		return realPathOf(to, links+1)
+	}
+	return out
 }
+
+// maxLinks is how many links the kernel follows.
+const maxLinks = 40
 
 // isAbsent covers the ways in which a name is not there; a pattern may be longer than any name can be.
 func isAbsent(err error) bool {
