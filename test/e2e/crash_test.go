@@ -115,7 +115,7 @@ func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
 	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
 	s.input = harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
-	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs, SchedulerEnv: []string{"SIGNET_LIMITS_TASK_LOSSES=4"}} // each of three executors may die once under one task)
+	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs})
 	tmp := filepath.Join(s.Dir, "tmp")
 	require.NoError(t, os.Mkdir(tmp, 0o700))
 	s.Scheduler.Terminate(t)
@@ -127,8 +127,12 @@ func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
 	return s
 }
 
-func (s *crashStage) startScheduler() { s.StartScheduler(s.env, "TMPDIR="+s.tmp()) }
-func (s *crashStage) tmp() string     { return filepath.Join(s.Dir, "tmp") }
+// startScheduler starts one that bears it that each of three executors dies once under one task.
+func (s *crashStage) startScheduler() {
+	s.StartScheduler(s.env, "TMPDIR="+s.tmp(), "SIGNET_LIMITS_TASK_LOSSES=4")
+}
+
+func (s *crashStage) tmp() string { return filepath.Join(s.Dir, "tmp") }
 
 // revive starts what has died, and says who that was.
 func (s *crashStage) revive(t *testing.T, again string) (died string) {
