@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -79,7 +80,7 @@ func TestFetchResult_StreamsThatNobodyReadsAreLimited(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprint(fetchesPerUser))
 	for n := fetchChunk; ; {
 		m, err := open[0].Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			require.Equal(t, size, n)
 			break
 		}
