@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,13 +22,19 @@ func TestReady_NotWithoutRoomForTheJournal(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
 	v := startViewed(t, viewedConfig(t, disk))
 	v.call("GET", "/readyz", "", "", 200)
-	var err error
-	for i := 0; err == nil && i < 1000; i++ {
-		err = v.journal.Update(func(tx *journal.Tx) error {
-			return tx.PutJob(&journal.Job{ID: fmt.Sprintf("job-%04d", i), SQL: string(make([]byte, 10_000))})
-		})
-	}
-	require.ErrorIs(t, err, journal.ErrFull)
+	jobs := 0
+	require.Eventually(t, func() bool { // pages that a reader held are room when it has gone
+		for {
+			err := v.journal.Update(func(tx *journal.Tx) error {
+				jobs++
+				return tx.PutJob(&journal.Job{ID: fmt.Sprintf("job-%04d", jobs), SQL: strings.Repeat("x", 10_000)})
+			})
+			if err != nil {
+				require.ErrorIs(t, err, journal.ErrFull)
+				return v.journal.Full() != nil
+			}
+		}
+	}, 30*time.Second, time.Millisecond)
 	for range 2 {
 		require.Contains(t, v.call("GET", "/readyz", "", "", 503), "no room for the journal")
 	}
