@@ -128,7 +128,7 @@ func TestStream_Cap(t *testing.T) { // S36, S37, S39
 	require.ErrorAs(t, err, &ue)
 	require.Contains(t, ue.Message, fmt.Sprint(size-1))
 	require.Contains(t, ue.Hint, "max_result_bytes")
-	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_USER, duckdb.PlanError(err).Class)
+	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_LIMIT, duckdb.PlanError(err).Class)
 }
 
 func TestStream_ErrorInTheMiddle(t *testing.T) {
