@@ -77,8 +77,10 @@ var elsewhere = map[string]string{
 	"journal.write.before-commit":   "fails in TestJournal_WritesThatFail; dying there is dying before the points that name the write",
 	"catalog.commit.before-reload":  "reached only after another failure: TestUnknown_SentAgainUntilItLands",
 	"broker.hint.before":            "no sink in this repository keeps hint files; the broker's own tests pass it",
-	"executor.drain.received":       "no statement asks an executor to leave; the executor's own tests pass it",
-	"executor.drain.before-leave":   "the same",
+	"executor.drain.received":       "TestCrash_WhileDraining",
+	"executor.drain.before-leave":   "TestCrash_WhileDraining",
+	"executor.flight.serve":         "an executor that is gone by then: TestFlight_ResultsOfExecutorsThatEnd",
+	"executor.flight.batch":         "fails in TestFlight_AnExecutorThatBreaksOff; an executor that is gone: TestFlight_ResultsOfExecutorsThatEnd",
 	"executor.sweep.before":         "the scheduler removes files by itself while executors share its storage; the executor's own tests pass it",
 }
 

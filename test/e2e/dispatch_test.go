@@ -217,6 +217,34 @@ func TestDrain_InTheMiddleOfAQuery(t *testing.T) {
 	}
 }
 
+// An executor that dies while it leaves costs what the death of any other does: work, and no row.
+func TestCrash_WhileDraining(t *testing.T) {
+	t.Parallel()
+	const query = "SELECT k, count(*) AS c, sum(id) AS s FROM lake.e.facts GROUP BY k"
+	for _, point := range []string{"executor.drain.received", "executor.drain.before-leave"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			e := newEngine(t, "")
+			want := sorted(e.SQL(query, "--set", "signet.max_tasks=1"))
+			e.Executors[1].Kill()
+			e.Executors[1].Wait(t)
+			e.RestartExecutor(1, fault.Env+"="+point+"=kill")
+			e.AwaitExecutors(3)
+			id := e.submit(query, settings("adaptive"))
+			e.awaitDone(id, 0, 1)
+			drained := e.Executors[1]
+			e.Run("executor", "drain", e.executorID(drained.PID()))
+			j := e.end(id)
+			require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, j.GetState(), "%v", j.GetError())
+			require.Equal(t, want, sorted(e.rowsOf(j)))
+			<-drained.Done
+			require.True(t, drained.Killed())
+			harness.Eventually(t, "the scheduler knows", func() bool { return e.Registered() == 2 })
+			require.Equal(t, want, sorted(e.SQL(query, flags(settings("static"))...)))
+		})
+	}
+}
+
 // A drain with a limit ends although others still need what the executor has: that is made again.
 func TestDrain_LimitLetsOthersMakeItAgain(t *testing.T) {
 	t.Parallel()
