@@ -17,6 +17,12 @@ func TestTrim_ForgetsTheOldestFinishedJobs(t *testing.T) {
 	b := newBench(t)
 	s := b.server
 	name := func(i int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", i) }
+	known := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.jobs)
+	}
+	var jobs []*job
 	require.NoError(t, s.journal.Update(func(tx *journal.Tx) error {
 		for i := range keepJobs + dropJobs + 1 {
 			rec := journal.Job{ID: name(i), Principal: localPrincipal, Key: name(i), SQL: "SHOW CATALOGS", State: journal.StateSuccessful, Finished: time.Now()}
@@ -29,12 +35,17 @@ func TestTrim_ForgetsTheOldestFinishedJobs(t *testing.T) {
 			if err := tx.TakeKey(rec.Principal, rec.Key, rec.ID); err != nil {
 				return err
 			}
-			s.jobs[rec.ID] = newJob(s.ctx, rec)
+			jobs = append(jobs, newJob(s.ctx, rec))
 		}
 		return nil
 	}))
+	s.mu.Lock()
+	for _, j := range jobs {
+		s.jobs[j.id] = j
+	}
+	s.mu.Unlock()
 	s.trim()
-	require.Len(t, s.jobs, keepJobs+1)
+	require.Equal(t, keepJobs+1, known())
 	require.Nil(t, s.job(name(0)))
 	require.NotNil(t, s.job(name(5)), "it is open")
 	require.Nil(t, s.job(name(dropJobs)))
@@ -47,7 +58,7 @@ func TestTrim_ForgetsTheOldestFinishedJobs(t *testing.T) {
 		return err
 	}))
 	s.trim()
-	require.Len(t, s.jobs, keepJobs+1, "a thousand at a time")
+	require.Equal(t, keepJobs+1, known(), "a thousand at a time")
 }
 
 // CACHE TABLE that is cancelled while its tasks run leaves nothing, and its name is free.
