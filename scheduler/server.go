@@ -280,6 +280,9 @@ func (s *Server) closeParts() error {
 			errs = append(errs, c.catalog.Close())
 		}
 	}
+	if s.cfg != nil && s.journal != nil { // rows that nobody can ask for any more; the lock of the journal still says whose they are
+		errs = append(errs, os.RemoveAll(resultsDir(s.cfg.DataDir)))
+	}
 	return errors.Join(append(errs, s.journal.Close())...)
 }
 

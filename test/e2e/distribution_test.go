@@ -73,5 +73,5 @@ func TestEngine_UnknownDistribution(t *testing.T) {
 	c.SQL("CREATE SCHEMA lake.e; CREATE TABLE lake.e.t (g BIGINT) PARTITIONED BY (g) WITH ('write.distribution-mode' = 'sideways')")
 	r := c.Run("sql", "INSERT INTO lake.e.t SELECT 1 AS g", "--set", "signet.partitions=2")
 	require.Equal(t, 0, r.Code, r.Err)
-	require.Contains(t, r.Err, `write.distribution-mode is "sideways"; it can be none, hash or range`)
+	require.Contains(t, r.Err, "table property write.distribution-mode=sideways is not honoured: it must be none, hash or range")
 }

@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +58,9 @@ func readForeign(t *testing.T, dir string) foreignTable {
 		}
 	}
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // it is being removed
+			return nil
+		}
 		if err == nil && d.Type().IsRegular() && !known[path] {
 			out.orphans = append(out.orphans, path)
 		}

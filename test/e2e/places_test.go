@@ -105,10 +105,6 @@ func TestPlaces_FailedWritesLeaveNoDirectories(t *testing.T) {
 	tidy("a failed INSERT")
 	c.SQL("INSERT INTO lake.x.t VALUES (1)")
 	require.Equal(t, "1", c.Value("SELECT count(*) FROM lake.x.t"))
-	results, err := os.ReadDir(c.Dir + "/data/results")
-	if err == nil {
-		require.Empty(t, results, "a SELECT that was answered")
-	}
 }
 
 // emptyDirs lists the directories that hold nothing.
