@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/scheduler/graph"
@@ -293,6 +296,48 @@ func TestLoop_FetchErrorMakesTheOutputAgain(t *testing.T) {
 	require.NotEmpty(t, last, "a task read what was made again")
 	require.Equal(t, 2, again)
 	b.freed(x)
+}
+
+// What no working executor reports is a defect of it, counts as a loss, and never ends a job well; what is said under another attempt's id is not taken.
+func TestTaskEnded_NonsenseIsNotBelieved(t *testing.T) {
+	nonsense := map[string]func(*executorv1.TaskStatus){
+		"reports -5 rows": func(st *executorv1.TaskStatus) { st.Rows = -5 },
+		"and -9 bytes":    func(st *executorv1.TaskStatus) { st.Bytes = -9 },
+	}
+	for what, p := range map[string]*planv1.ExchangePartition{
+		"partition -1":         {Partition: -1},
+		"partition 1073741824": {Partition: 1 << 30},
+		"with -1 rows":         {Partition: 1, Rows: -1},
+		"partition 0":          {Partition: 0}, // it is there already
+	} {
+		nonsense[what] = func(st *executorv1.TaskStatus) {
+			if st.Output != nil {
+				st.Output.Partitions = append(st.Output.Partitions, p)
+			}
+		}
+	}
+	for what, spoil := range nonsense {
+		b := newBench(t)
+		b.actor(func(a *actor) { a.spoil = spoil })
+		j := b.end(b.submit("SELECT n", inParts("static")))
+		require.Equal(t, schedulerv1.JobState_JOB_STATE_FAILED, j.GetState(), what)
+		require.Contains(t, j.GetError().GetMessage(), what)
+		require.Contains(t, j.GetError().GetMessage(), fmt.Sprintf("was lost %d times", b.cfg.Limits.TaskLosses))
+	}
+	b := newBench(t)
+	said := make(chan *executorv1.TaskStatus, 64)
+	b.actor(func(a *actor) {
+		a.spoil = func(st *executorv1.TaskStatus) { // the next one of the same attempt is right
+			wrong := proto.CloneOf(st)
+			wrong.Attempt.Epoch++
+			said <- wrong
+		}
+	})
+	require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, b.end(b.submit("SELECT n", inParts("static"))).GetState())
+	wrong := <-said
+	b.server.openAttempt(&attempt{ref: &executorv1.AttemptRef{JobId: wrong.Attempt.JobId, AttemptId: wrong.Attempt.AttemptId, Epoch: wrong.Attempt.Epoch - 1}, job: b.server.job(wrong.Attempt.JobId), task: &planv1.Task{}})
+	require.ErrorContains(t, b.server.TaskEnded(wrong, "x"), "of another attempt")
+	require.NotNil(t, b.server.attempt(wrong.Attempt.AttemptId), "it is still open")
 }
 
 // A report that comes again, because its acknowledgement crossed it, does not cost the output that it tells of (S13).

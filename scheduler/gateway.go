@@ -191,8 +191,7 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 	st.Error = bounded.Error(st.Error)
 	a := s.attempt(st.Attempt.AttemptId)
 	if a != nil && (a.ref.Epoch != st.Attempt.Epoch || a.ref.JobId != st.Attempt.JobId || a.ref.Stage != st.Attempt.Stage || a.ref.Task != st.Attempt.Task) {
-		s.log.Warn("status of another attempt under this one's id", "attempt", st.Attempt.AttemptId, "executor", executor, "epoch", st.Attempt.Epoch)
-		return nil
+		return fmt.Errorf("it is of another attempt than the one with this id: job %s, task %d/%d, epoch %d", st.Attempt.JobId, st.Attempt.Stage, st.Attempt.Task, st.Attempt.Epoch)
 	}
 	s.observeHolder(a, executor)
 	if a == nil || a.task.GetWrite() != nil {

@@ -52,14 +52,7 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
 	var a *analysis
 	g, ctx := errgroup.WithContext(j.ctx)
-	g.Go(func() (err error) {
-		p.spec, err = s.prepareWrite(ctx, j, p, nil)
-		if other := s.respelt(ctx, p.target, err); other != nil {
-			p.target = other
-			p.spec, err = s.prepareWrite(ctx, j, p, nil)
-		}
-		return err
-	})
+	g.Go(func() error { return s.prepareInsert(ctx, j, p) })
 	g.Go(func() (err error) {
 		a, err = s.analyze(ctx, j, st.Query.Text)
 		return err
@@ -79,6 +72,16 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 		return nil, planFailure(err)
 	}
 	return p, s.buildPlan(j, p, a, out)
+}
+
+// prepareInsert asks the sink how a table that exists is written. Where no table has the name as it is written, one that differs by case alone is meant.
+func (s *Server) prepareInsert(ctx context.Context, j *job, p *planned) (err error) {
+	p.spec, err = s.prepareWrite(ctx, j, p, nil)
+	if other := s.respelt(ctx, p.target, err); other != nil {
+		p.target = other
+		p.spec, err = s.prepareWrite(ctx, j, p, nil)
+	}
+	return err
 }
 
 // planCreateAs plans CREATE TABLE AS: the query's columns make the table's.

@@ -108,3 +108,12 @@ func (s *Server) schemaToShow(ctx context.Context, e *catalogEntry, name []strin
 	}
 	return nil, fail(codeNotFound, hint, "schema %s does not exist", sql.JoinName(append([]string{e.name}, name...)))
 }
+
+// tableName reads the name of a table that came without a statement around it.
+func tableName(text string) ([]string, error) {
+	n, err := sql.ParseTableName(text)
+	if err != nil {
+		return nil, fail(codeUser, "[[catalog.]schema.]table, quoted as in SQL", "%q is not the name of a table", text)
+	}
+	return n.Strings(), nil
+}

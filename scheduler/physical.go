@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -193,16 +192,6 @@ func (l *lowering) source(in *planv1.PhysicalInput) (*planv1.Source, error) {
 	return src, nil
 }
 
-// tableName reads the name of a table as statements write it.
-func tableName(text string) ([]string, error) {
-	st, err := sql.Parse("DESCRIBE " + text)
-	d, ok := st.(*sql.Describe)
-	if err != nil || !ok {
-		return nil, fail(codeUser, "[[catalog.]schema.]table, quoted as in SQL", "%q is not the name of a table", text)
-	}
-	return d.Table.Strings(), nil
-}
-
 // bind has an executor check the query of a task over its inputs. Nothing is read from exchanges, whose columns are known.
 func (l *lowering) bind(t *planv1.Task) (*analysis, error) {
 	defer l.j.timed("analyze", time.Now())
@@ -246,7 +235,10 @@ func (l *lowering) write() error {
 		return err
 	}
 	w := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
-	if err := l.prepare(l.j.ctx, w); err != nil {
+	if err := l.s.prepareInsert(l.j.ctx, l.j, w); err != nil {
+		return err
+	}
+	if err := distinctColumns(w.target, w.spec.GetSchema().GetFields()); err != nil {
 		return err
 	}
 	columns := l.out.Columns[len(l.out.Columns)-1]
@@ -272,18 +264,6 @@ func (l *lowering) write() error {
 	l.j.warn(w.plan.Warnings...)
 	l.j.update(func() { l.j.plan = w.text })
 	return l.s.runPlanned(l.j, w)
-}
-
-func (l *lowering) prepare(ctx context.Context, w *planned) (err error) {
-	w.spec, err = l.s.prepareWrite(ctx, l.j, w, nil)
-	if other := l.s.respelt(ctx, w.target, err); other != nil {
-		w.target = other
-		w.spec, err = l.s.prepareWrite(ctx, l.j, w, nil)
-	}
-	if err != nil {
-		return err
-	}
-	return distinctColumns(w.target, w.spec.GetSchema().GetFields())
 }
 
 // planned makes the planner that the job's settings ask for, and its first stages.

@@ -19,7 +19,6 @@ import (
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
-	"github.com/signet-io/signet/scheduler/sql"
 )
 
 // maxSessionTasks bounds what a client may announce.
@@ -95,27 +94,19 @@ func (s *Server) sessionReady(ctx context.Context, j *job) (*writeState, error) 
 
 // runSession plans the write and waits for its manifests.
 func (s *Server) runSession(j *job) error {
-	stmt, err := sql.Parse("DESCRIBE " + j.rec.Session.Table)
+	name, err := tableName(j.rec.Session.Table)
 	if err != nil {
-		return fail(codeUser, "", "%q is not the name of a table", j.rec.Session.Table)
+		return err
 	}
-	d, ok := stmt.(*sql.Describe)
-	if !ok {
-		return fail(codeUser, "", "%q is not the name of a table", j.rec.Session.Table)
-	}
-	t, err := s.resolveTable(d.Table.Strings(), j)
+	t, err := s.resolveTable(name, j)
 	if err != nil {
 		return err
 	}
 	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND, text: "external write session on " + t.String()}
-	p.spec, err = s.prepareWrite(j.ctx, j, p, nil)
-	if other := s.respelt(j.ctx, t, err); other != nil {
-		t, p.target = other, other
-		p.spec, err = s.prepareWrite(j.ctx, j, p, nil)
-	}
-	if err != nil {
+	if err := s.prepareInsert(j.ctx, j, p); err != nil {
 		return err
 	}
+	t = p.target
 	tasks := make([]*planv1.Task, j.rec.Session.Tasks)
 	for i := range tasks {
 		tasks[i] = &planv1.Task{JobId: j.id, Task: int32(i), Work: &planv1.Task_Write{Write: &planv1.WriteTask{}}} //nolint:gosec // bounded above

@@ -159,7 +159,7 @@ func (l *loop) measures() map[int32]plan.Measure {
 	return out
 }
 
-// keep notes what an attempt has left. Partitions that the task does not have are no output of it.
+// keep notes what an attempt has left.
 func (l *loop) keep(ev taskDone) {
 	if ev.output == nil {
 		return
@@ -175,8 +175,6 @@ func (l *loop) keep(ev taskDone) {
 	if !l.stages[id.Stage].stored() {
 		return
 	}
-	n := l.stages[id.Stage].tasks[id.Task].GetExchange().GetPartitions()
-	ev.output.Partitions = slices.DeleteFunc(ev.output.Partitions, func(p *planv1.ExchangePartition) bool { return p.Partition < 0 || p.Partition >= n })
 	slices.SortFunc(ev.output.Partitions, func(a, b *planv1.ExchangePartition) int { return int(a.Partition - b.Partition) })
 	l.kept[ev.attempt] = &kept{
 		stage: id.Stage, task: id.Task, executor: ev.executor, address: l.s.pool.Address(ev.executor), rows: ev.rows, bytes: ev.bytes, output: ev.output,

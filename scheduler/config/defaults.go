@@ -62,7 +62,7 @@ func base() *Config {
 		},
 		Limits: Limits{
 			TaskRetries:    3,
-			TaskLosses:     4,
+			TaskLosses:     3,
 			CommitRetries:  20,
 			MaxResultBytes: 64 << 20,
 			MaxSourceFiles: 100_000,

@@ -265,11 +265,7 @@ func TestAvoid_DoesNotWaitForEver(t *testing.T) {
 	p.launchAvoiding("c", "x", "nobody")
 	require.Empty(t, p.Holder("c"))
 	p.Ended("b")
-	deadline := time.Now().Add(10 * time.Second)
-	for p.Holder("c") == "" {
-		require.True(t, time.Now().Before(deadline), "it waits for ever")
-		time.Sleep(time.Millisecond)
-	}
+	require.Eventually(t, func() bool { return p.Holder("c") != "" }, 10*time.Second, time.Millisecond, "it waits for ever")
 	require.Equal(t, "x", p.Holder("c"), "the other one is still busy")
 }
 

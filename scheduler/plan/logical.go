@@ -300,23 +300,12 @@ func sameTarget(text string, t *planv1.WriteTarget, query string) (string, error
 			rows = st.Query.Text
 		}
 	}
-	if sql.JoinName(name.Strings()) != sql.JoinName(plainName(table)) {
+	want, err := sql.ParseTableName(table)
+	if err != nil || sql.JoinName(name.Strings()) != sql.JoinName(want.Strings()) {
 		return "", &Error{Message: fmt.Sprintf("target %q is not the name of a table", table), Hint: "[[catalog.]schema.]table, quoted as in SQL"}
 	}
 	if rows != query || terms != len(t.GetPartitionedBy()) {
 		return "", &Error{Message: fmt.Sprintf("target %s: partitioned_by is %q, of which one is no term", table, t.GetPartitionedBy()), Hint: "each is a column, or a transform of one as in PARTITIONED BY: day(ts), bucket(16, id)"}
 	}
 	return text, nil
-}
-
-// plainName reads a table's name; nil: it is none.
-func plainName(table string) []string {
-	st, err := sql.Parse("DESCRIBE " + table)
-	if err != nil {
-		return nil
-	}
-	if d, ok := st.(*sql.Describe); ok {
-		return d.Table.Strings()
-	}
-	return nil
 }

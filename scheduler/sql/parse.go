@@ -19,6 +19,20 @@ func Parse(text string) (Statement, error) {
 	return p.statement()
 }
 
+// ParseTableName reads the name of a table, as statements write it, and nothing else. Its errors are *Error.
+func ParseTableName(text string) (Name, error) {
+	toks, err := Tokenize(text)
+	if err != nil {
+		return Name{}, err
+	}
+	p := &parser{text: text, toks: toks}
+	n, err := p.tableName()
+	if err != nil {
+		return Name{}, err
+	}
+	return n, p.end("the table name")
+}
+
 func trimSemicolons(toks []Token) []Token {
 	for len(toks) > 0 && toks[len(toks)-1].is(";") {
 		toks = toks[:len(toks)-1]

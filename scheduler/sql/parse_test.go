@@ -176,3 +176,15 @@ func TestName_StringReadsBack(t *testing.T) {
 		require.Equal(t, []string{part, "T", part}, s.(*Describe).Table.Strings())
 	}
 }
+
+func TestParseTableName(t *testing.T) {
+	for text, want := range map[string][]string{`t`: {"t"}, `lake.s."T 1"`: {"lake", "s", "T 1"}, ` "a.b".c `: {"a.b", "c"}, "t -- said": {"t"}} {
+		n, err := ParseTableName(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, n.Strings())
+	}
+	for _, text := range []string{"", "t x", "t;", "TABLE t", "'t'", "t; DROP TABLE u", "a.b.c.d.e", `"open`, "SELECT 1"} {
+		_, err := ParseTableName(text)
+		require.Error(t, err, text)
+	}
+}

@@ -185,7 +185,7 @@ func TestRogue_LiesAreRefused(t *testing.T) {
 			c.Use(t)
 			r.t = t
 			id := h.submit("")
-			for range 4 { // a loss after limits.task_retries further attempts fails the job
+			for range 3 { // as many losses as limits.task_losses fail the job
 				header, file := r.truth(r.next(), 1, 2, 3)
 				files := []*planv1.DataFile{file}
 				if l := lie(header, file); l != nil {
