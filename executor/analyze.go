@@ -41,23 +41,20 @@ func (e *Executor) analyzeGuarded(req *executorv1.Analyze) (res *executorv1.Anal
 	return sendable(analyze.Analyze(e.life, e.pool, req))
 }
 
-// analysisMax is what fits into a message beside its envelope.
-const analysisMax = rpc.MaxMessage - 64<<10
-
 // sendable makes an answer fit into a message: a query of many megabytes is not taken apart, and one that is too large even so is refused.
 func sendable(res *executorv1.AnalyzeResult) *executorv1.AnalyzeResult {
 	res.Error = bounded.Error(res.GetError())
 	res.PlanText = bounded.Text(res.GetPlanText(), maxPlanText)
-	if proto.Size(res) <= analysisMax {
+	if proto.Size(res) <= rpc.MaxPayload {
 		return res
 	}
 	res.Staged = nil
 	if res.NotRowWise == "" {
 		res.NotRowWise, res.RowWise = "its text is too long to be taken apart", false
 	}
-	if n := proto.Size(res); n > analysisMax {
+	if n := proto.Size(res); n > rpc.MaxPayload {
 		return &executorv1.AnalyzeResult{RequestId: res.GetRequestId(), Error: &planv1.Error{
-			Class: planv1.ErrorClass_ERROR_CLASS_LIMIT, Message: fmt.Sprintf("what is known of the statement after its analysis takes %d bytes; at most %d can be sent", n, analysisMax),
+			Class: planv1.ErrorClass_ERROR_CLASS_LIMIT, Message: fmt.Sprintf("what is known of the statement after its analysis takes %d bytes; at most %d can be sent", n, rpc.MaxPayload),
 			Hint: "read large values from files instead of literals, and name columns that are long expressions",
 		}}
 	}

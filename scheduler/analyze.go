@@ -87,8 +87,8 @@ func (a *analysis) keepColumns() {
 }
 
 func (s *Server) analyzeOnce(ctx context.Context, req *executorv1.Analyze) (*executorv1.AnalyzeResult, error) {
-	if n := proto.Size(req); n > maxSent {
-		return nil, fail(codeResource, "read fewer or larger files, or a shorter text", "the statement and the list of its files take %d bytes; at most %d can be sent to an executor", n, maxSent)
+	if n := proto.Size(req); n > rpc.MaxPayload {
+		return nil, fail(codeResource, "read fewer or larger files, or a shorter text", "the statement and the list of its files take %d bytes; at most %d can be sent to an executor", n, rpc.MaxPayload)
 	}
 	res, err := s.pool.Analyze(ctx, req)
 	if err != nil {
@@ -102,9 +102,6 @@ func (s *Server) analyzeOnce(ctx context.Context, req *executorv1.Analyze) (*exe
 	}
 	return res, nil
 }
-
-// maxSent is what fits into a message beside its envelope.
-const maxSent = rpc.MaxMessage - 64<<10
 
 // taskFailure gives an executor's error the form that clients see.
 func taskFailure(e *planv1.Error) *jobFailure {

@@ -16,6 +16,7 @@ import (
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
+	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -99,7 +100,7 @@ func (a *clientAPI) ListJobs(ctx context.Context, r *schedulerv1.ListJobsRequest
 		}
 		snap, _ := j.snapshot()
 		snap.InlineResult = nil
-		if size += proto.Size(snap); size > maxSent {
+		if size += proto.Size(snap); size > rpc.MaxPayload {
 			break // the newest fit
 		}
 		if out.Jobs = append(out.Jobs, snap); len(out.Jobs) == limit {

@@ -53,7 +53,7 @@ func TestFetchResult_StreamsThatNobodyReadsAreLimited(t *testing.T) {
 	j.owner, j.output = localPrincipal, &output{dir: t.TempDir()}
 	sp, err := j.output.begin("a")
 	require.NoError(t, err)
-	const size = 8 << 20
+	const size = 40 << 20 // more than the 16 MiB to which gRPC lets the window of a connection grow, so that no stream ends unread
 	_, err = sp.Write(make([]byte, size))
 	require.NoError(t, err)
 	require.True(t, sp.complete())

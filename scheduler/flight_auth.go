@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/signet-io/signet/internal/flightrows"
 )
 
 // Flight clients show a token as a bearer token, or as the password of the user whose name is its principal: many drivers know only that. A wrong
@@ -21,20 +21,20 @@ var errFlightAuth = status.Error(codes.Unauthenticated,
 
 // flightUser answers the call's context with its principal, and the token that it showed.
 func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string, err error) {
-	user, password, isBasic := basicAuth(ctx)
+	md, _ := metadata.FromIncomingContext(ctx)
+	user, shown, isBasic := flightrows.Shown(md)
 	if len(g.clients) == 0 {
 		return ctx, "none", nil
 	}
 	if !isBasic {
-		token, _ := bearer(ctx)
 		ctx, err := g.authorize(ctx, "")
 		if err != nil {
 			return nil, "", errFlightAuth
 		}
-		return ctx, token, nil
+		return ctx, shown, nil
 	}
 	who := ""
-	sum := sha256.Sum256([]byte(password))
+	sum := sha256.Sum256([]byte(shown))
 	for _, c := range g.clients { // all are compared, so that time tells nothing
 		if subtle.ConstantTimeCompare(sum[:], c.sum[:])&subtle.ConstantTimeCompare([]byte(user), []byte(c.principal)) == 1 {
 			who = c.principal
@@ -43,24 +43,7 @@ func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string
 	if who == "" {
 		return nil, "", errFlightAuth
 	}
-	return context.WithValue(ctx, principalKey{}, who), password, nil
-}
-
-func basicAuth(ctx context.Context) (user, password string, ok bool) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	v := md.Get("authorization")
-	if len(v) != 1 || len(v[0]) < 6 || !strings.EqualFold(v[0][:6], "basic ") {
-		return "", "", false
-	}
-	text := strings.TrimSpace(v[0][6:])
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		if b, err = base64.RawStdEncoding.DecodeString(text); err != nil {
-			return "", "", true // and wrong
-		}
-	}
-	user, password, _ = strings.Cut(string(b), ":")
-	return user, password, true
+	return context.WithValue(ctx, principalKey{}, who), shown, nil
 }
 
 // handshake gives the token for later calls.

@@ -15,6 +15,7 @@ import (
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/mutant"
+	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
@@ -208,8 +209,8 @@ func (l *loop) dispatch(launches []*planv1.Task) error {
 		if err := fault.Hit("scheduler.launch.before"); err != nil {
 			return err
 		}
-		if n := proto.Size(t); n > maxSent {
-			return fail(codeResource, "read fewer or larger files in one task: set signet.max_tasks higher", "task %d/%d takes %d bytes; at most %d can be sent to an executor", t.Stage, t.Task, n, maxSent)
+		if n := proto.Size(t); n > rpc.MaxPayload {
+			return fail(codeResource, "read fewer or larger files in one task: set signet.max_tasks higher", "task %d/%d takes %d bytes; at most %d can be sent to an executor", t.Stage, t.Task, n, rpc.MaxPayload)
 		}
 		l.s.openAttempt(&attempt{ref: refOf(t), job: l.j, task: t})
 		if mutant.On("scheduler/settings-in-tasks") {

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"context"
+	"strings"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -57,9 +58,6 @@ type analysis struct {
 }
 
 func (a *analysis) run() error {
-	if a.req.GetBindOnly() {
-		return a.bindGiven()
-	}
 	node, err := a.parse(a.req.GetSql())
 	if err != nil {
 		return err
@@ -67,6 +65,9 @@ func (a *analysis) run() error {
 	a.literals, a.nulls = literalColumns(node)
 	a.values = valuesRows(node)
 	a.rewriter = newRewriter(a.req.GetNowMicros())
+	if a.req.GetBindOnly() {
+		a.rewriter.given = viewsOf(a.req.GetSources())
+	}
 	pending, err := a.resolve(node)
 	if err != nil || pending {
 		return err
@@ -95,6 +96,9 @@ func (a *analysis) resolve(node queryNode) (pending bool, err error) {
 	if err := a.rewriter.statement(node); err != nil {
 		return false, err
 	}
+	if a.req.GetBindOnly() && len(a.rewriter.sources) > 0 {
+		return false, refuse("name it as an input, and read it by the name of its view", "%s is none of the inputs of this task", a.rewriter.sources[0].alias)
+	}
 	known := map[string]bool{}
 	for _, s := range a.req.GetSources() {
 		known[s.GetView()] = true
@@ -114,6 +118,15 @@ func (a *analysis) resolve(node queryNode) (pending bool, err error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// viewsOf are names that a query of which all inputs are given may read as they are: the views of a task of a physical plan, in lower case.
+func viewsOf(sources []*planv1.Source) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range sources {
+		out[strings.ToLower(s.GetView())] = true
+	}
+	return out
 }
 
 func (a *analysis) unresolved(s *source) (*executorv1.UnresolvedSource, error) {

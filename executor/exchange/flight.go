@@ -2,10 +2,8 @@ package exchange
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	fsql "github.com/apache/arrow-go/v18/arrow/flight/flightsql"
@@ -51,7 +49,8 @@ func (s *flightServer) DoGet(ticket *flight.Ticket, stream flight.FlightService_
 		return unknown()
 	}
 	md, _ := metadata.FromIncomingContext(stream.Context())
-	f, size, err := s.store.openRows(t.Attempt, t.Secret, sha256.Sum256([]byte(shown(md))))
+	_, token, _ := flightrows.Shown(md)
+	f, size, err := s.store.openRows(t.Attempt, t.Secret, sha256.Sum256([]byte(token)))
 	if errors.Is(err, errUnknown) {
 		return unknown()
 	}
@@ -89,33 +88,9 @@ func sendRows(in io.Reader, stream flight.FlightService_DoGetServer) error {
 // nothing; DoGet does.
 func (s *flightServer) Handshake(stream flight.FlightService_HandshakeServer) error {
 	md, _ := metadata.FromIncomingContext(stream.Context())
-	token := shown(md)
+	_, token, _ := flightrows.Shown(md)
 	if token == "" {
 		return status.Error(codes.Unauthenticated, "no token: show the one that the scheduler takes")
 	}
 	return stream.SendHeader(metadata.Pairs("authorization", "Bearer "+token))
-}
-
-// shown is the token that a client shows: as a bearer token, or as the password of basic authentication.
-func shown(md metadata.MD) string {
-	v := md.Get("authorization")
-	if len(v) != 1 {
-		return ""
-	}
-	scheme, text, _ := strings.Cut(v[0], " ")
-	text = strings.TrimSpace(text)
-	switch strings.ToLower(scheme) {
-	case "bearer":
-		return text
-	case "basic":
-		b, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			if b, err = base64.RawStdEncoding.DecodeString(text); err != nil {
-				return ""
-			}
-		}
-		_, password, _ := strings.Cut(string(b), ":")
-		return password
-	}
-	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/metadata"
 )
 
 func TestEachPiece_IsSmallEnoughAndWhole(t *testing.T) {
@@ -60,4 +61,25 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 	})
+}
+
+func TestShown_BearerAndBasic(t *testing.T) {
+	for header, want := range map[string][3]any{
+		"Bearer abc":    {"", "abc", false},
+		"bearer  abc ":  {"", "abc", false},
+		"Basic dTpw":    {"u", "p", true},
+		"basic dTpwOng": {"u", "p:x", true}, // without padding
+		"Basic !":       {"", "", true},
+		"Basic dQ==":    {"u", "", true},
+		"Digest abc":    {"", "", false},
+		"Bearer":        {"", "", false},
+		"":              {"", "", false},
+	} {
+		user, token, basic := Shown(metadata.Pairs("authorization", header))
+		require.Equal(t, want, [3]any{user, token, basic}, header)
+	}
+	_, token, _ := Shown(metadata.Pairs("authorization", "Bearer a", "authorization", "Bearer b"))
+	require.Empty(t, token, "two are none")
+	_, token, _ = Shown(nil)
+	require.Empty(t, token)
 }

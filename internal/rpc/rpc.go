@@ -15,6 +15,8 @@ import (
 const (
 	// MaxMessage caps a gRPC message, in bytes, in both directions on every channel.
 	MaxMessage = 16 << 20
+	// MaxPayload is what fits into a message beside its envelope, in bytes.
+	MaxPayload = MaxMessage - 64<<10
 	// Chunk is the largest payload of one message of a stream, in bytes.
 	Chunk = 1 << 20
 )
