@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 
@@ -77,30 +76,10 @@ func (s *Server) mayOperate(who string) bool {
 // ErrOpenListener is returned for a listener that others could reach without TLS or tokens.
 var ErrOpenListener = errors.New("refusing to listen where others can connect")
 
-// checkListen holds the rule that every address but loopback demands TLS, a join token and client tokens.
-func checkListen(cfg *config.Config) error {
-	host, _, err := net.SplitHostPort(cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %q is not host:port: %w", cfg.Listen, err)
-	}
-	if host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	var missing []string
-	if !cfg.TLS.Enabled() {
-		missing = append(missing, "tls.cert and tls.key")
-	}
-	if cfg.Auth.JoinToken.IsZero() {
-		missing = append(missing, "auth.join_token")
-	}
-	if len(cfg.Auth.Tokens) == 0 {
-		missing = append(missing, "auth.tokens")
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%w: listen is %q, which needs %s; or listen on 127.0.0.1", ErrOpenListener, cfg.Listen, strings.Join(missing, ", "))
+// checkListen holds the rule that every address but loopback demands TLS and client tokens, and a join token where executors come to.
+func checkListen(cfg *config.Config, key, listen string, executors bool) error {
+	if missing := cfg.Missing(listen, executors); missing != "" {
+		return fmt.Errorf("%w: %s is %q, which needs %s; or listen on 127.0.0.1", ErrOpenListener, key, listen, missing)
 	}
 	return nil
 }

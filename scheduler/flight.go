@@ -15,7 +15,6 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/rpc"
-	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/flightsql"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -31,20 +30,12 @@ type flightListener struct {
 // defaultFlightMessage is the largest message that a Flight client may send.
 const defaultFlightMessage = 64 << 20
 
-// checkFlight holds the same rule for this listener as for the other: what is not loopback demands TLS and tokens.
-func checkFlight(cfg *config.Config) error {
-	if missing := cfg.Flight.Missing(cfg); missing != "" {
-		return fmt.Errorf("%w: flight.listen is %q, which needs %s; or listen on 127.0.0.1", ErrOpenListener, cfg.Flight.Listen, missing)
-	}
-	return nil
-}
-
 // listenFlight starts the listener, if the configuration has one.
 func (s *Server) listenFlight(g *guard) error {
 	if s.cfg.Flight.Listen == "" {
 		return nil
 	}
-	if err := checkFlight(s.cfg); err != nil {
+	if err := checkListen(s.cfg, "flight.listen", s.cfg.Flight.Listen, false); err != nil {
 		return err
 	}
 	creds, err := serverTLS(s.cfg)

@@ -100,7 +100,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	listen := cmp.Or(cfg.Listen, "127.0.0.1:0")
 	cfg = cloneConfig(cfg, listen)
-	if err := checkListen(cfg); err != nil {
+	if err := checkListen(cfg, "listen", cfg.Listen, true); err != nil {
 		return nil, err
 	}
 	if err := cfg.CheckSecrets(); err != nil {

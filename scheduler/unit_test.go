@@ -32,13 +32,13 @@ func secret(t *testing.T, text string) config.Secret {
 
 func TestCheckListen_OpenAddressesNeedTLSAndTokens(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "localhost:7420", "[::1]:7420"} {
-		require.NoError(t, checkListen(&config.Config{Listen: addr}), addr)
+		require.NoError(t, checkListen(&config.Config{}, "listen", addr, true), addr)
 	}
 	full := config.Config{TLS: config.TLS{Cert: "c", Key: "k"}, Auth: config.Auth{JoinToken: secret(t, "j"), Tokens: []config.Token{{Principal: "p", Token: secret(t, "t")}}}}
 	for _, addr := range []string{"0.0.0.0:7420", ":7420", "10.1.2.3:1", "host.example:1", "[::]:1"} {
 		c := full
 		c.Listen = addr
-		require.NoError(t, checkListen(&c), addr)
+		require.NoError(t, checkListen(&c, "listen", c.Listen, true), addr)
 		for name, without := range map[string]func(*config.Config){
 			"tls.cert":        func(c *config.Config) { c.TLS = config.TLS{} },
 			"auth.join_token": func(c *config.Config) { c.Auth.JoinToken = config.Secret{} },
@@ -47,12 +47,12 @@ func TestCheckListen_OpenAddressesNeedTLSAndTokens(t *testing.T) {
 			c := full
 			c.Listen = addr
 			without(&c)
-			err := checkListen(&c)
+			err := checkListen(&c, "listen", c.Listen, true)
 			require.ErrorIs(t, err, ErrOpenListener, addr)
 			require.ErrorContains(t, err, name)
 		}
 	}
-	require.ErrorContains(t, checkListen(&config.Config{Listen: "nonsense"}), "nonsense")
+	require.ErrorContains(t, checkListen(&config.Config{}, "listen", "nonsense", true), "nonsense")
 }
 
 func TestGuard_TokensSeparateExecutorsFromClients(t *testing.T) {

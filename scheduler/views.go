@@ -93,7 +93,7 @@ func (v *views) serve(g *guard) error {
 	if addr == "" {
 		return nil
 	}
-	if err := checkHTTP(v.s.cfg); err != nil {
+	if err := checkListen(v.s.cfg, "http.listen", v.s.cfg.HTTP.Listen, false); err != nil {
 		return err
 	}
 	tls, err := tlsConfig(v.s.cfg)

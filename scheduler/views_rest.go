@@ -4,25 +4,15 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
-	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/eventlog"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/rest"
 )
-
-// checkHTTP holds the rule of listeners for HTTP, which only clients use.
-func checkHTTP(cfg *config.Config) error {
-	if missing := cfg.HTTP.Missing(cfg); missing != "" {
-		return fmt.Errorf("%w: http.listen is %q, which needs %s; or listen on 127.0.0.1", ErrOpenListener, cfg.HTTP.Listen, missing)
-	}
-	return nil
-}
 
 // client gives the principal of a client's token, for listeners that are not gRPC's.
 func (g *guard) client(token string) (string, bool) {

@@ -438,8 +438,7 @@ func TestViews_HistoriesGoWithTheirJobs(t *testing.T) {
 
 func TestCheckHTTP_OpenAddressesNeedTLSAndTokens(t *testing.T) {
 	for addr, ok := range map[string]bool{"127.0.0.1:0": true, "localhost:1": true, "0.0.0.0:1": false, ":1": false, "x": false} {
-		cfg := &config.Config{HTTP: config.HTTP{Listen: addr}}
-		if err := checkHTTP(cfg); ok {
+		if err := checkListen(&config.Config{}, "http.listen", addr, false); ok {
 			require.NoError(t, err, addr)
 		} else {
 			require.ErrorIs(t, err, ErrOpenListener, addr)

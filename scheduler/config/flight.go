@@ -1,7 +1,5 @@
 package config
 
-import "strings"
-
 // Flight is the Arrow Flight SQL listener.
 type Flight struct {
 	// Listen is its address; "" means that it is off.
@@ -20,25 +18,6 @@ const (
 	EndpointsScheduler = "scheduler"
 )
 
-// Missing names what the configuration lacks for the listener's address; "" if nothing. Addresses that others can reach need TLS and tokens.
-func (f *Flight) Missing(c *Config) string {
-	host, _, err := splitAddr(f.Listen)
-	if err != nil {
-		return "the form host:port"
-	}
-	if f.Listen == "" || IsLoopback(host) {
-		return ""
-	}
-	var missing []string
-	if !c.TLS.Enabled() {
-		missing = append(missing, "tls.cert and tls.key")
-	}
-	if len(c.Auth.Tokens) == 0 {
-		missing = append(missing, "auth.tokens")
-	}
-	return strings.Join(missing, ", ")
-}
-
 func (v *validator) flight(c *Config) {
 	const minMessage = 1 << 20
 	f := &c.Flight
@@ -46,12 +25,5 @@ func (v *validator) flight(c *Config) {
 	v.check(f.Endpoints == "" || f.Endpoints == EndpointsExecutors || f.Endpoints == EndpointsScheduler, "flight.endpoints", f.Endpoints, "want executors or scheduler")
 	// A smaller result is held in memory until its end.
 	v.check(f.EndpointBytes >= 0 && f.EndpointBytes <= 256<<20, "flight.endpoint_bytes", f.EndpointBytes, "want 1 to 256MiB")
-	if f.Listen == "" {
-		return
-	}
-	if _, _, err := splitAddr(f.Listen); !v.check(err == nil, "flight.listen", f.Listen, "want host:port, like 127.0.0.1:7430") {
-		return
-	}
-	missing := f.Missing(c)
-	v.check(missing == "", "flight.listen", f.Listen, "others can reach this address, which needs "+missing+"; or listen on 127.0.0.1")
+	v.listener(c, "flight.listen", f.Listen, "127.0.0.1:7430")
 }

@@ -90,23 +90,47 @@ func IsLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-func (v *validator) listen(c *Config) {
-	host, _, err := splitAddr(c.Listen)
-	if !v.check(err == nil, "listen", c.Listen, "want host:port, like 127.0.0.1:7070") || IsLoopback(host) {
-		return
+// Missing names what the configuration lacks for listening on an address; "" if nothing. Addresses that others can reach need TLS and tokens; where
+// executors come to, one for them as well.
+func (c *Config) Missing(listen string, executors bool) string {
+	host, _, err := splitAddr(listen)
+	if err != nil {
+		return "the form host:port"
+	}
+	if IsLoopback(host) {
+		return ""
 	}
 	var missing []string
 	if !c.TLS.Enabled() {
 		missing = append(missing, "tls.cert and tls.key")
 	}
-	if c.Auth.JoinToken.IsZero() {
+	if executors && c.Auth.JoinToken.IsZero() {
 		missing = append(missing, "auth.join_token")
 	}
 	if len(c.Auth.Tokens) == 0 {
 		missing = append(missing, "auth.tokens")
 	}
-	v.check(len(missing) == 0, "listen", c.Listen, "others can reach this address, which needs "+strings.Join(missing, ", ")+
-		"; or listen on 127.0.0.1")
+	return strings.Join(missing, ", ")
+}
+
+func (v *validator) listen(c *Config) {
+	if c.Listen == "" {
+		v.check(false, "listen", c.Listen, "want host:port, like 127.0.0.1:7070")
+		return
+	}
+	v.listener(c, "listen", c.Listen, "127.0.0.1:7070")
+}
+
+// listener checks an address that is listened on; "" is off.
+func (v *validator) listener(c *Config, key, listen, example string) {
+	if listen == "" {
+		return
+	}
+	if _, _, err := splitAddr(listen); !v.check(err == nil, key, listen, "want host:port, like "+example) {
+		return
+	}
+	missing := c.Missing(listen, key == "listen")
+	v.check(missing == "", key, listen, "others can reach this address, which needs "+missing+"; or listen on 127.0.0.1")
 }
 
 func (v *validator) tls(c *Config) {

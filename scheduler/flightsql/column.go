@@ -199,15 +199,7 @@ func viewText(a arrow.Array) (arrow.Array, error) {
 		return nil, typeError(a.DataType())
 	}
 	b := array.NewLargeStringBuilder(memory.DefaultAllocator)
-	defer b.Release()
-	for i := range in.Len() {
-		if in.IsNull(i) {
-			b.AppendNull()
-		} else {
-			b.Append(in.Value(i))
-		}
-	}
-	return b.NewArray(), nil
+	return rebuilt(in, b, func(i int) { b.Append(in.Value(i)) }), nil
 }
 
 func viewBytes(a arrow.Array) (arrow.Array, error) {
@@ -216,15 +208,7 @@ func viewBytes(a arrow.Array) (arrow.Array, error) {
 		return nil, typeError(a.DataType())
 	}
 	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.LargeBinary)
-	defer b.Release()
-	for i := range in.Len() {
-		if in.IsNull(i) {
-			b.AppendNull()
-		} else {
-			b.Append(in.Value(i))
-		}
-	}
-	return b.NewArray(), nil
+	return rebuilt(in, b, func(i int) { b.Append(in.Value(i)) }), nil
 }
 
 func halfFloats(a arrow.Array) (arrow.Array, error) {
@@ -233,15 +217,20 @@ func halfFloats(a arrow.Array) (arrow.Array, error) {
 		return nil, typeError(a.DataType())
 	}
 	b := array.NewFloat32Builder(memory.DefaultAllocator)
+	return rebuilt(in, b, func(i int) { b.Append(in.Value(i).Float32()) }), nil
+}
+
+// rebuilt is what a builder makes of an array, which appends one value at a time; NULLs stay.
+func rebuilt(in arrow.Array, b array.Builder, value func(i int)) arrow.Array {
 	defer b.Release()
 	for i := range in.Len() {
 		if in.IsNull(i) {
 			b.AppendNull()
 		} else {
-			b.Append(in.Value(i).Float32())
+			value(i)
 		}
 	}
-	return b.NewArray(), nil
+	return b.NewArray()
 }
 
 // decimalColumn stores every width as 128 bits.
