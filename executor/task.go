@@ -125,32 +125,36 @@ func (e *Executor) guarded(a *attempt, release func()) (done outcome, perr *plan
 // workOn runs the task in a DuckDB and a scratch directory of its own; a task that reads nothing in a shared one.
 func (e *Executor) workOn(a *attempt, release func()) (outcome, *planv1.Error) {
 	if e.shared.fits(a.task) {
-		defer release()
-		return e.workShared(a)
+		return e.workShared(a, release)
 	}
 	return e.workAlone(a, release)
 }
 
-func (e *Executor) workShared(a *attempt) (done outcome, perr *planv1.Error) {
+func (e *Executor) workShared(a *attempt, release func()) (done outcome, perr *planv1.Error) {
 	err := fault.Hit("executor.task.start")
 	if err == nil {
 		err = e.checkSpace()
 	}
-	if err != nil {
-		return outcome{}, planError(a.ctx, nil, e.scratch.Path, err)
+	var inst *sharedInstance
+	if err == nil {
+		inst, err = e.shared.take(a.ctx, a.task)
 	}
-	inst, err := e.shared.take(a.ctx, a.task)
 	if err != nil {
+		release()
 		return outcome{}, planError(a.ctx, nil, e.scratch.Path, err)
 	}
 	dir := filepath.Join(inst.dir, a.ref.GetAttemptId())
 	healthy := false
 	defer func() {
-		err := os.RemoveAll(dir)
-		if err != nil {
-			e.log.Warn("cannot remove scratch", "directory", dir, "error", err)
-		}
-		e.shared.giveBack(inst, healthy && err == nil)
+		// Its report need not wait for this; its slot does.
+		e.work.Go(func() {
+			defer release()
+			err := os.RemoveAll(dir)
+			if err != nil {
+				e.log.Warn("cannot remove scratch", "directory", dir, "error", err)
+			}
+			e.shared.giveBack(inst, healthy && err == nil)
+		})
 	}()
 	if err = os.Mkdir(dir, 0o700); err == nil {
 		done, err = e.execute(a, inst.Instance, dir)

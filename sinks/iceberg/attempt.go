@@ -23,9 +23,14 @@ type attempt struct {
 	resp  *sinkv1.CommitResponse
 	nonce string
 	n     int
+	// created waits for the manifests that the call creates; nil: they are still to be created.
+	created func() error
 }
 
 func (a *attempt) run(ctx context.Context) error {
+	if a.created == nil {
+		a.created = a.batch.create(ctx, a.host)
+	}
 	start := a.sink.now()
 	t, err := a.sink.load(ctx, a.host, a.batch.req.GetTable(), a.n > 1)
 	a.lap(&a.resp.Timings.LoadMicros, &start)
@@ -40,7 +45,11 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = a.send(ctx, req)
+	if err = a.created(); err != nil {
+		a.created = nil
+	} else {
+		err = a.send(ctx, req)
+	}
 	a.lap(&a.resp.Timings.CommitMicros, &start)
 	if err == nil && listURI != "" {
 		a.sink.lists.put(listURI, listURI, manifests)

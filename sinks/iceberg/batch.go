@@ -1,12 +1,19 @@
 package iceberg
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 )
+
+// parallelPuts is how many manifests of one commit are created at a time.
+const parallelPuts = 8
 
 // batch is what one Commit call makes visible. It does not change between attempts.
 type batch struct {
@@ -66,10 +73,11 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 		if err != nil {
 			return err
 		}
-		if paths[r.Path] {
+		key := r.Path + string(r.Inline)
+		if paths[key] {
 			return fmt.Errorf("job %s: manifest %s comes twice", u.GetJobId(), r.Path)
 		}
-		paths[r.Path] = true
+		paths[key] = true
 		b.refs = append(b.refs, r)
 		b.snapshotID = r.SnapshotID
 		got.Files, got.Rows, got.Bytes = got.Files+r.Files, got.Rows+r.Rows, got.Bytes+r.Bytes
@@ -87,4 +95,19 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 	}
 	b.files, b.rows, b.bytes = b.files+got.Files, b.rows+got.Rows, b.bytes+got.Bytes
 	return nil
+}
+
+// create starts to create the manifests that came within their references, beside the load of the table. The commit waits for it. Their names are
+// this try's own: an earlier one may have created its manifests before it failed.
+func (b *batch) create(ctx context.Context, h Host) (wait func() error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelPuts)
+	name := nonce()
+	for i, r := range b.refs {
+		if len(r.Inline) > 0 {
+			r.Path = metadataPath(b.plan.Location, "%s-%s-m%d.avro", r.JobID, name, i)
+			g.Go(func() error { return putManifest(ctx, h, r.Path, r.Inline) })
+		}
+	}
+	return sync.OnceValue(g.Wait)
 }

@@ -26,6 +26,11 @@ func (s *Sink) commit(ctx context.Context, h Host, req *sinkv1.CommitRequest) (*
 		return resp, permanent(req.GetTable(), err)
 	}
 	a := &attempt{sink: s, host: h, batch: b, resp: resp, nonce: nonce()}
+	defer func() { // nothing is created after the call
+		if a.created != nil {
+			_ = a.created()
+		}
+	}()
 	attempts := int(req.GetMaxAttempts())
 	if attempts < 1 {
 		attempts = defaultAttempts

@@ -402,7 +402,43 @@ func TestCommit_ListNameTaken(t *testing.T) {
 	require.Equal(t, sinkv1.Outcome_OUTCOME_COMMITTED, resp.GetOutcome(), resp.GetMessage())
 	require.EqualValues(t, 2, resp.GetAttempts())
 
-	h.beforePut = func(string) error { return sdk.Refuse(sdk.Permanent, "disk full") }
+	h.beforePut = func(uri string) error {
+		if strings.Contains(uri, "/snap-") {
+			return nil
+		}
+		return sdk.Refuse(sdk.Permanent, "disk full")
+	}
 	j = newJob(t, h, c)
-	refused(t, j.stage([]*planv1.DataFile{j.plainFile(0, 1)}), sdk.Permanent, "disk full", "write Iceberg manifest")
+	require.NoError(t, j.stage([]*planv1.DataFile{j.plainFile(0, 1)}), "one small manifest is created by the commit")
+	resp = j.commit()
+	require.Equal(t, sinkv1.Outcome_OUTCOME_PERMANENT, resp.GetOutcome())
+	require.Contains(t, resp.GetMessage(), "write Iceberg manifest")
+	require.Contains(t, resp.GetMessage(), "disk full")
+
+	refused(t, j.stage(j.manyFiles(3000)), sdk.Permanent, "disk full", "write Iceberg manifest")
+}
+
+// A manifest that came within its reference is created under another name when its commit is tried again, in the same call or in another one.
+func TestCommit_CreatesItsManifestAgain(t *testing.T) {
+	h, c := simpleTable(t, "again", impatient())
+	j := newJob(t, h, c)
+	require.NoError(t, j.stage(j.write(row{vInt(1), vStr("a")})))
+	var tried []string
+	h.beforePut = func(uri string) error {
+		if !strings.Contains(uri, "/snap-") {
+			if tried = append(tried, uri); len(tried) == 1 {
+				return sdk.Refuse(sdk.Retryable, "the store is busy")
+			}
+		}
+		return nil
+	}
+	h.before = func(_, _ []byte) error { return sdk.Refuse(sdk.Permanent, "not now") }
+	require.Equal(t, sinkv1.Outcome_OUTCOME_PERMANENT, j.commit().GetOutcome())
+	h.before = nil
+	resp := j.commit()
+	require.Equal(t, sinkv1.Outcome_OUTCOME_COMMITTED, resp.GetOutcome(), resp.GetMessage())
+	require.Len(t, tried, 3)
+	require.NotEqual(t, tried[0], tried[1])
+	require.NotEqual(t, tried[1], tried[2])
+	readBack(t, h, 1)
 }

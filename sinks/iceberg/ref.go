@@ -9,7 +9,7 @@ import (
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
 )
 
-// ref is StagedRef.data: one Iceberg manifest that Stage wrote, or none for a job without files.
+// ref is StagedRef.data: one Iceberg manifest that Stage wrote or packed, or none for a job without files.
 type ref struct {
 	V          int                    `json:"v"`
 	TableUUID  string                 `json:"table"`
@@ -17,7 +17,8 @@ type ref struct {
 	Version    int                    `json:"format"` // of the Iceberg manifest
 	SchemaID   int32                  `json:"schema"`
 	SpecID     int32                  `json:"spec"`
-	Path       string                 `json:"path"`
+	Path       string                 `json:"path,omitempty"`
+	Inline     []byte                 `json:"inline,omitempty"` // in place of Path: the manifest itself, which Commit creates
 	Length     int64                  `json:"length"`
 	Files      int64                  `json:"files"`
 	Rows       int64                  `json:"rows"`
@@ -36,7 +37,11 @@ const refVersion = 1
 func (r ref) encode() (*sinkv1.StagedRef, error) {
 	r.V = refVersion
 	data, err := json.Marshal(r)
-	return &sinkv1.StagedRef{Data: data, Objects: []string{r.Path}}, err
+	out := &sinkv1.StagedRef{Data: data}
+	if r.Path != "" {
+		out.Objects = []string{r.Path}
+	}
+	return out, err
 }
 
 var errRef = errors.New("a staged reference was not made by this sink, or belongs to another write")
@@ -53,7 +58,7 @@ func readRef(p *plan, jobID string, in *sinkv1.StagedRef) (*ref, error) {
 			r.TableUUID, r.SchemaID, r.SpecID, r.Version, p.GetTableUuid(), p.GetSchemaId(), p.GetSpecId(), p.GetFormatVersion())
 	case r.JobID != jobID:
 		return nil, fmt.Errorf("%w: job %s, the unit's is %s", errRef, r.JobID, jobID)
-	case r.Path == "" || r.Length <= 0 || r.Files <= 0 || r.Rows < 0 || r.Bytes < 0:
+	case (r.Path == "") == (len(r.Inline) == 0) || len(r.Inline) > 0 && r.Length != int64(len(r.Inline)) || r.Length <= 0 || r.Files <= 0 || r.Rows < 0 || r.Bytes < 0:
 		return nil, fmt.Errorf("%w: manifest %q of %d bytes with %d files", errRef, r.Path, r.Length, r.Files)
 	}
 	return r, nil

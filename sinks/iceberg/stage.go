@@ -68,7 +68,7 @@ func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *s
 			}
 		}
 	}
-	if err := st.flush(ctx); err != nil {
+	if err := st.last(ctx); err != nil {
 		return nil, err
 	}
 	return st.response()
@@ -129,28 +129,60 @@ func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	return st.flush(ctx)
 }
 
+// inlineBytes is the largest Iceberg manifest that its reference holds, instead of naming an object.
+const inlineBytes = 32 << 10
+
 // flush ends the current Iceberg manifest and creates it.
 func (st *staging) flush(ctx context.Context) error {
+	r, data, err := st.pack()
+	if err != nil || r == nil {
+		return err
+	}
+	r.Path = metadataPath(st.plan.Location, "%s-%s-m%d.avro", st.job, st.nonce, len(st.refs))
+	if err := putManifest(ctx, st.host, r.Path, data); err != nil {
+		return err
+	}
+	st.refs = append(st.refs, *r)
+	return nil
+}
+
+// last ends the call's last manifest. If it is the only one and small, nobody waits for it here: Commit creates it while it loads the table.
+func (st *staging) last(ctx context.Context) error {
+	if len(st.refs) > 0 || st.w.Size() > inlineBytes {
+		return st.flush(ctx)
+	}
+	r, data, err := st.pack()
+	if err != nil || r == nil {
+		return err
+	}
+	r.Inline = data
+	st.refs = append(st.refs, *r)
+	return nil
+}
+
+// pack ends the current Iceberg manifest; nil: it has no files.
+func (st *staging) pack() (*ref, []byte, error) {
 	if st.w.Files() == 0 {
-		return nil
+		return nil, nil, nil
 	}
 	packed, err := st.w.Finish()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	p := st.plan
-	r := ref{
+	return &ref{
 		TableUUID: p.GetTableUuid(), JobID: st.job, Version: int(p.GetFormatVersion()), SchemaID: p.GetSchemaId(), SpecID: p.GetSpecId(),
-		Path:   metadataPath(p.Location, "%s-%s-m%d.avro", st.job, st.nonce, len(st.refs)),
 		Length: int64(len(packed.Data)), Files: packed.Files, Rows: packed.Rows, Bytes: packed.Bytes, SnapshotID: st.snap, Partitions: packed.Partitions,
-	}
+	}, packed.Data, nil
+}
+
+func putManifest(ctx context.Context, h Host, uri string, data []byte) error {
 	if err := hit("iceberg.stage.before-put"); err != nil {
 		return err
 	}
-	if _, err := st.host.PutIfAbsent(ctx, r.Path, packed.Data); err != nil {
-		return fmt.Errorf("write Iceberg manifest %s: %w", r.Path, err)
+	if _, err := h.PutIfAbsent(ctx, uri, data); err != nil {
+		return fmt.Errorf("write Iceberg manifest %s: %w", uri, err)
 	}
-	st.refs = append(st.refs, r)
 	return hit("iceberg.stage.after-put")
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -19,14 +18,8 @@ func TestStage_RollsManifestsAtTheirSize(t *testing.T) {
 	createTable(t, h, c, simple(map[string]string{propManifestSize: "20000"}))
 	j := newJob(t, h, c)
 	var groups [][]*planv1.DataFile
-	for g := range 3 {
-		var files []*planv1.DataFile
-		for i := range 1000 {
-			f := j.plainFile(g*1000+i, 1)
-			f.Path += uuid.NewString() // what does not compress
-			files = append(files, f)
-		}
-		groups = append(groups, files)
+	for range 3 {
+		groups = append(groups, j.manyFiles(1000))
 	}
 	j.land(groups...)
 	require.Greater(t, len(j.refs), 2)
@@ -47,11 +40,19 @@ func TestStage_IsIdempotentByContent(t *testing.T) {
 	j := newJob(t, h, c)
 	files := j.write(row{vInt(1), vStr("x")})
 	require.NoError(t, j.stage(files))
-	first := j.refs
 	require.NoError(t, j.stage(files), "after a crash of the plugin")
-	require.NotEqual(t, first[0].GetObjects(), j.refs[0].GetObjects())
+	require.Empty(t, j.refs[0].GetObjects(), "a small manifest is in its reference")
 	require.Equal(t, sinkv1.Outcome_OUTCOME_COMMITTED, j.commit().GetOutcome())
 	readBack(t, h, 1)
+
+	j = newJob(t, h, c)
+	many := j.manyFiles(3000)
+	require.NoError(t, j.stage(many))
+	first := j.refs
+	require.NoError(t, j.stage(many))
+	require.NotEmpty(t, first[0].GetObjects())
+	require.NotEqual(t, first[0].GetObjects(), j.refs[0].GetObjects())
+	require.Equal(t, sinkv1.Outcome_OUTCOME_COMMITTED, j.commit().GetOutcome())
 }
 
 // Numbers in docs/semantics.md: S69.
