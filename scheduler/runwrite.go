@@ -20,7 +20,11 @@ import (
 // runWrite runs a planned write to its end: tasks, then the commit. restored are attempts of an earlier incarnation.
 func (s *Server) runWrite(w *writeState, planner plan.Planner, first plan.Batch, restored []*executorv1.AttemptRef) error {
 	j := w.job
-	lease, _, err := s.lease(j.ctx, w.target, broker.LeaseSpec{JobID: j.id, TableUUID: w.spec.TableUuid, Mode: w.mode, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
+	var lease *broker.Lease
+	err := s.overCrashes(j.ctx, "start", func() (err error) {
+		lease, _, err = s.lease(j.ctx, w.target, broker.LeaseSpec{JobID: j.id, TableUUID: w.spec.TableUuid, Mode: w.mode, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
+		return err
+	})
 	if err != nil {
 		return s.endWrite(w, err)
 	}
