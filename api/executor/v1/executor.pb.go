@@ -1413,15 +1413,17 @@ type AnalyzeResult struct {
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Error     *v1.Error              `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	// Sources still to be resolved. While there are any, the rest is empty.
-	Unresolved    []*UnresolvedSource `protobuf:"bytes,3,rep,name=unresolved,proto3" json:"unresolved,omitempty"`
-	Sql           string              `protobuf:"bytes,4,opt,name=sql,proto3" json:"sql,omitempty"` // rewritten over the sources' views
-	Columns       []*v1.Column        `protobuf:"bytes,5,rep,name=columns,proto3" json:"columns,omitempty"`
-	Stats         []*SourceStats      `protobuf:"bytes,6,rep,name=stats,proto3" json:"stats,omitempty"`                               // by view
-	RowWise       bool                `protobuf:"varint,7,opt,name=row_wise,json=rowWise,proto3" json:"row_wise,omitempty"`           // may be split by rows of its only source
-	NotRowWise    string              `protobuf:"bytes,8,opt,name=not_row_wise,json=notRowWise,proto3" json:"not_row_wise,omitempty"` // the reason, for EXPLAIN
-	PlanText      string              `protobuf:"bytes,9,opt,name=plan_text,json=planText,proto3" json:"plan_text,omitempty"`         // DuckDB's EXPLAIN, for EXPLAIN
-	Staged        *StagedQuery        `protobuf:"bytes,10,opt,name=staged,proto3" json:"staged,omitempty"`
-	Parameters    []string            `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"` // DuckDB types of $1, $2, ...; empty: it does not say
+	Unresolved []*UnresolvedSource `protobuf:"bytes,3,rep,name=unresolved,proto3" json:"unresolved,omitempty"`
+	Sql        string              `protobuf:"bytes,4,opt,name=sql,proto3" json:"sql,omitempty"` // rewritten over the sources' views
+	Columns    []*v1.Column        `protobuf:"bytes,5,rep,name=columns,proto3" json:"columns,omitempty"`
+	Stats      []*SourceStats      `protobuf:"bytes,6,rep,name=stats,proto3" json:"stats,omitempty"`                               // by view
+	RowWise    bool                `protobuf:"varint,7,opt,name=row_wise,json=rowWise,proto3" json:"row_wise,omitempty"`           // may be split by rows of its only source
+	NotRowWise string              `protobuf:"bytes,8,opt,name=not_row_wise,json=notRowWise,proto3" json:"not_row_wise,omitempty"` // the reason, for EXPLAIN
+	PlanText   string              `protobuf:"bytes,9,opt,name=plan_text,json=planText,proto3" json:"plan_text,omitempty"`         // DuckDB's EXPLAIN, for EXPLAIN
+	Staged     *StagedQuery        `protobuf:"bytes,10,opt,name=staged,proto3" json:"staged,omitempty"`
+	Parameters []string            `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"` // DuckDB types of $1, $2, ...; empty: it does not say
+	// What the query's conditions say about the rows it needs of a source, by view; sources that it needs whole are not there.
+	Filters       map[string]*SourceFilter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1533,6 +1535,66 @@ func (x *AnalyzeResult) GetParameters() []string {
 	return nil
 }
 
+func (x *AnalyzeResult) GetFilters() map[string]*SourceFilter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+// SourceFilter is what a query's conditions say about the rows of one of its tables.
+type SourceFilter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Predicate     *v1.Predicate          `protobuf:"bytes,1,opt,name=predicate,proto3" json:"predicate,omitempty"` // every row that the query needs satisfies it
+	Exact         bool                   `protobuf:"varint,2,opt,name=exact,proto3" json:"exact,omitempty"`        // and every row that satisfies it is needed: it is the whole condition
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceFilter) Reset() {
+	*x = SourceFilter{}
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceFilter) ProtoMessage() {}
+
+func (x *SourceFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
+func (*SourceFilter) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SourceFilter) GetPredicate() *v1.Predicate {
+	if x != nil {
+		return x.Predicate
+	}
+	return nil
+}
+
+func (x *SourceFilter) GetExact() bool {
+	if x != nil {
+		return x.Exact
+	}
+	return false
+}
+
 // StagedQuery is the query as stages that exchange rows. A query that cannot be divided has one stage, and not_staged in its result.
 type StagedQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1544,7 +1606,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1618,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1631,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -1607,7 +1669,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1681,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1694,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -1712,7 +1774,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +1786,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +1799,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -1779,7 +1841,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1853,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1866,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StageInput) GetView() string {
@@ -1837,13 +1899,15 @@ type UnresolvedSource struct {
 	Function      string                 `protobuf:"bytes,5,opt,name=function,proto3" json:"function,omitempty"` // a table function over files
 	Paths         []string               `protobuf:"bytes,6,rep,name=paths,proto3" json:"paths,omitempty"`       // its files or patterns
 	Options       map[string]string      `protobuf:"bytes,7,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Version       string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`                                  // tables: FOR VERSION AS OF a snapshot id, a branch or a tag
+	AsOfMicros    *int64                 `protobuf:"varint,9,opt,name=as_of_micros,json=asOfMicros,proto3,oneof" json:"as_of_micros,omitempty"` // tables: FOR TIMESTAMP AS OF
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1919,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1932,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -1920,6 +1984,20 @@ func (x *UnresolvedSource) GetOptions() map[string]string {
 	return nil
 }
 
+func (x *UnresolvedSource) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *UnresolvedSource) GetAsOfMicros() int64 {
+	if x != nil && x.AsOfMicros != nil {
+		return *x.AsOfMicros
+	}
+	return 0
+}
+
 type SourceStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	View          string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
@@ -1931,7 +2009,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2021,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2034,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SourceStats) GetView() string {
@@ -1992,7 +2070,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2082,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2095,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2057,7 +2135,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2147,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2160,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2102,7 +2180,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2192,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2205,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2156,7 +2234,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2246,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2259,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2222,7 +2300,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2312,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2325,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2376,7 +2454,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"wholeBytes\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\a \x01(\bR\n" +
-	"parameters\"\xcf\x03\n" +
+	"parameters\"\xf7\x04\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2395,7 +2473,14 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	" \x01(\v2\x1f.signet.executor.v1.StagedQueryR\x06staged\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\v \x03(\tR\n" +
-	"parameters\"d\n" +
+	"parameters\x12H\n" +
+	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x1a\\\n" +
+	"\fFiltersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
+	"\x05value\x18\x02 \x01(\v2 .signet.executor.v1.SourceFilterR\x05value:\x028\x01\"]\n" +
+	"\fSourceFilter\x127\n" +
+	"\tpredicate\x18\x01 \x01(\v2\x19.signet.plan.v1.PredicateR\tpredicate\x12\x14\n" +
+	"\x05exact\x18\x02 \x01(\bR\x05exact\"d\n" +
 	"\vStagedQuery\x126\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1e.signet.executor.v1.QueryStageR\x06stages\x12\x1d\n" +
 	"\n" +
@@ -2426,7 +2511,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"StageInput\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x14\n" +
-	"\x05split\x18\x03 \x01(\bR\x05split\"\xa1\x02\n" +
+	"\x05split\x18\x03 \x01(\bR\x05split\"\xf3\x02\n" +
 	"\x10UnresolvedSource\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x12\x14\n" +
@@ -2434,10 +2519,14 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12\x1a\n" +
 	"\bfunction\x18\x05 \x01(\tR\bfunction\x12\x14\n" +
 	"\x05paths\x18\x06 \x03(\tR\x05paths\x12K\n" +
-	"\aoptions\x18\a \x03(\v21.signet.executor.v1.UnresolvedSource.OptionsEntryR\aoptions\x1a:\n" +
+	"\aoptions\x18\a \x03(\v21.signet.executor.v1.UnresolvedSource.OptionsEntryR\aoptions\x12\x18\n" +
+	"\aversion\x18\b \x01(\tR\aversion\x12%\n" +
+	"\fas_of_micros\x18\t \x01(\x03H\x00R\n" +
+	"asOfMicros\x88\x01\x01\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0f\n" +
+	"\r_as_of_micros\"\x88\x01\n" +
 	"\vSourceStats\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x123\n" +
 	"\x05files\x18\x02 \x03(\v2\x1d.signet.executor.v1.FileStatsR\x05files\x120\n" +
@@ -2480,7 +2569,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -2502,25 +2591,28 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
 	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
 	(*AnalyzeResult)(nil),          // 19: signet.executor.v1.AnalyzeResult
-	(*StagedQuery)(nil),            // 20: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 21: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 22: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 23: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 24: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 25: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 26: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 27: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 28: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 29: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 30: signet.executor.v1.PushOutputResponse
-	nil,                            // 31: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 32: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 33: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 34: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 35: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 36: signet.plan.v1.Column
-	(v1.ExchangeKind)(0),           // 37: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 38: signet.plan.v1.ManifestChunk
+	(*SourceFilter)(nil),           // 20: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 21: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 22: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 23: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 24: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 25: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 26: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 27: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 28: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 29: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 30: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 31: signet.executor.v1.PushOutputResponse
+	nil,                            // 32: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 33: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 34: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 35: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 36: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 37: signet.plan.v1.Source
+	(*v1.Column)(nil),              // 38: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 39: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 40: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 41: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
 	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
@@ -2541,43 +2633,46 @@ var file_executor_v1_executor_proto_depIdxs = []int32{
 	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
 	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
 	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	32, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	34, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
 	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	33, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	34, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	35, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	36, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
 	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	35, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	33, // 26: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	24, // 27: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	36, // 28: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	25, // 29: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	20, // 30: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	21, // 31: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	23, // 32: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	36, // 33: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	37, // 34: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	22, // 35: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	23, // 36: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	31, // 37: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	26, // 38: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	36, // 39: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	38, // 40: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 41: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	2,  // 42: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	27, // 43: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	29, // 44: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 45: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 46: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	28, // 47: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	30, // 48: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 49: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	46, // [46:50] is the sub-list for method output_type
-	42, // [42:46] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	37, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	35, // 26: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	25, // 27: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	38, // 28: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	26, // 29: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	21, // 30: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	32, // 31: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	39, // 32: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	22, // 33: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	24, // 34: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	38, // 35: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	40, // 36: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	23, // 37: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	24, // 38: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	33, // 39: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	27, // 40: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	38, // 41: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	41, // 42: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 43: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	20, // 44: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 45: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	28, // 46: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	30, // 47: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 48: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 49: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	29, // 50: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	31, // 51: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 52: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	49, // [49:53] is the sub-list for method output_type
+	45, // [45:49] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -2603,13 +2698,14 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Free)(nil),
 		(*SessionResponse_Drain)(nil),
 	}
+	file_executor_v1_executor_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

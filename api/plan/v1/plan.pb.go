@@ -253,6 +253,126 @@ func (MetricsKind) EnumDescriptor() ([]byte, []int) {
 	return file_plan_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
+// RowChanges is how a row-level write (DELETE, UPDATE, MERGE) stores changed rows.
+type RowChanges int32
+
+const (
+	RowChanges_ROW_CHANGES_UNSPECIFIED      RowChanges = 0
+	RowChanges_ROW_CHANGES_COPY_ON_WRITE    RowChanges = 1 // files with changed rows are written anew
+	RowChanges_ROW_CHANGES_POSITION_DELETES RowChanges = 2 // position delete files
+	RowChanges_ROW_CHANGES_DELETION_VECTORS RowChanges = 3 // deletion vectors
+)
+
+// Enum value maps for RowChanges.
+var (
+	RowChanges_name = map[int32]string{
+		0: "ROW_CHANGES_UNSPECIFIED",
+		1: "ROW_CHANGES_COPY_ON_WRITE",
+		2: "ROW_CHANGES_POSITION_DELETES",
+		3: "ROW_CHANGES_DELETION_VECTORS",
+	}
+	RowChanges_value = map[string]int32{
+		"ROW_CHANGES_UNSPECIFIED":      0,
+		"ROW_CHANGES_COPY_ON_WRITE":    1,
+		"ROW_CHANGES_POSITION_DELETES": 2,
+		"ROW_CHANGES_DELETION_VECTORS": 3,
+	}
+)
+
+func (x RowChanges) Enum() *RowChanges {
+	p := new(RowChanges)
+	*p = x
+	return p
+}
+
+func (x RowChanges) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RowChanges) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[3].Descriptor()
+}
+
+func (RowChanges) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[3]
+}
+
+func (x RowChanges) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RowChanges.Descriptor instead.
+func (RowChanges) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{3}
+}
+
+type CompareOp int32
+
+const (
+	CompareOp_COMPARE_OP_UNSPECIFIED CompareOp = 0
+	CompareOp_COMPARE_OP_EQ          CompareOp = 1
+	CompareOp_COMPARE_OP_NE          CompareOp = 2
+	CompareOp_COMPARE_OP_LT          CompareOp = 3
+	CompareOp_COMPARE_OP_LE          CompareOp = 4
+	CompareOp_COMPARE_OP_GT          CompareOp = 5
+	CompareOp_COMPARE_OP_GE          CompareOp = 6
+	CompareOp_COMPARE_OP_IN          CompareOp = 7
+	CompareOp_COMPARE_OP_STARTS_WITH CompareOp = 8
+)
+
+// Enum value maps for CompareOp.
+var (
+	CompareOp_name = map[int32]string{
+		0: "COMPARE_OP_UNSPECIFIED",
+		1: "COMPARE_OP_EQ",
+		2: "COMPARE_OP_NE",
+		3: "COMPARE_OP_LT",
+		4: "COMPARE_OP_LE",
+		5: "COMPARE_OP_GT",
+		6: "COMPARE_OP_GE",
+		7: "COMPARE_OP_IN",
+		8: "COMPARE_OP_STARTS_WITH",
+	}
+	CompareOp_value = map[string]int32{
+		"COMPARE_OP_UNSPECIFIED": 0,
+		"COMPARE_OP_EQ":          1,
+		"COMPARE_OP_NE":          2,
+		"COMPARE_OP_LT":          3,
+		"COMPARE_OP_LE":          4,
+		"COMPARE_OP_GT":          5,
+		"COMPARE_OP_GE":          6,
+		"COMPARE_OP_IN":          7,
+		"COMPARE_OP_STARTS_WITH": 8,
+	}
+)
+
+func (x CompareOp) Enum() *CompareOp {
+	p := new(CompareOp)
+	*p = x
+	return p
+}
+
+func (x CompareOp) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CompareOp) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[4].Descriptor()
+}
+
+func (CompareOp) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[4]
+}
+
+func (x CompareOp) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CompareOp.Descriptor instead.
+func (CompareOp) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+}
+
 type FileFormat int32
 
 const (
@@ -283,11 +403,11 @@ func (x FileFormat) String() string {
 }
 
 func (FileFormat) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[3].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[5].Descriptor()
 }
 
 func (FileFormat) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[3]
+	return &file_plan_v1_plan_proto_enumTypes[5]
 }
 
 func (x FileFormat) Number() protoreflect.EnumNumber {
@@ -296,7 +416,60 @@ func (x FileFormat) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FileFormat.Descriptor instead.
 func (FileFormat) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{3}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{5}
+}
+
+// FileContent says what the rows of a file are.
+type FileContent int32
+
+const (
+	FileContent_FILE_CONTENT_UNSPECIFIED      FileContent = 0 // rows of the table
+	FileContent_FILE_CONTENT_POSITION_DELETES FileContent = 1 // path and position of deleted rows
+	FileContent_FILE_CONTENT_EQUALITY_DELETES FileContent = 2 // values of deleted rows
+	FileContent_FILE_CONTENT_DELETION_VECTOR  FileContent = 3 // positions of deleted rows of one file, in a Puffin blob
+)
+
+// Enum value maps for FileContent.
+var (
+	FileContent_name = map[int32]string{
+		0: "FILE_CONTENT_UNSPECIFIED",
+		1: "FILE_CONTENT_POSITION_DELETES",
+		2: "FILE_CONTENT_EQUALITY_DELETES",
+		3: "FILE_CONTENT_DELETION_VECTOR",
+	}
+	FileContent_value = map[string]int32{
+		"FILE_CONTENT_UNSPECIFIED":      0,
+		"FILE_CONTENT_POSITION_DELETES": 1,
+		"FILE_CONTENT_EQUALITY_DELETES": 2,
+		"FILE_CONTENT_DELETION_VECTOR":  3,
+	}
+)
+
+func (x FileContent) Enum() *FileContent {
+	p := new(FileContent)
+	*p = x
+	return p
+}
+
+func (x FileContent) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FileContent) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[6].Descriptor()
+}
+
+func (FileContent) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[6]
+}
+
+func (x FileContent) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FileContent.Descriptor instead.
+func (FileContent) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 // ExchangeKind says who reads the output of a stage.
@@ -336,11 +509,11 @@ func (x ExchangeKind) String() string {
 }
 
 func (ExchangeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[4].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[7].Descriptor()
 }
 
 func (ExchangeKind) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[4]
+	return &file_plan_v1_plan_proto_enumTypes[7]
 }
 
 func (x ExchangeKind) Number() protoreflect.EnumNumber {
@@ -349,7 +522,7 @@ func (x ExchangeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExchangeKind.Descriptor instead.
 func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
 // ErrorClass says what a task error means for the job (docs: "Task errors").
@@ -401,11 +574,11 @@ func (x ErrorClass) String() string {
 }
 
 func (ErrorClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[5].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
 }
 
 func (ErrorClass) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[5]
+	return &file_plan_v1_plan_proto_enumTypes[8]
 }
 
 func (x ErrorClass) Number() protoreflect.EnumNumber {
@@ -414,7 +587,7 @@ func (x ErrorClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorClass.Descriptor instead.
 func (ErrorClass) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{5}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
 }
 
 type Type struct {
@@ -1155,11 +1328,14 @@ type WriteSpec struct {
 	Files         *FileRules             `protobuf:"bytes,8,opt,name=files,proto3" json:"files,omitempty"`
 	DataLocation  string                 `protobuf:"bytes,9,opt,name=data_location,json=dataLocation,proto3" json:"data_location,omitempty"` // URI below which attempts get their prefixes, no trailing slash
 	FormatVersion int32                  `protobuf:"varint,10,opt,name=format_version,json=formatVersion,proto3" json:"format_version,omitempty"`
-	BaseVersion   string                 `protobuf:"bytes,11,opt,name=base_version,json=baseVersion,proto3" json:"base_version,omitempty"`     // snapshot id or log version as text; empty: no data yet
-	Warnings      []string               `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`                              // table properties that cannot be honoured, and the like
-	CreatesTable  bool                   `protobuf:"varint,13,opt,name=creates_table,json=createsTable,proto3" json:"creates_table,omitempty"` // CTAS: the commit creates the table
-	Distribution  string                 `protobuf:"bytes,15,opt,name=distribution,proto3" json:"distribution,omitempty"`                      // how the rows of a partitioned write are spread over tasks: none, hash, range; empty: the planner decides
-	SinkState     []byte                 `protobuf:"bytes,14,opt,name=sink_state,json=sinkState,proto3" json:"sink_state,omitempty"`           // opaque to the host; handed back in Stage and Commit (CTAS: the metadata to create)
+	BaseVersion   string                 `protobuf:"bytes,11,opt,name=base_version,json=baseVersion,proto3" json:"base_version,omitempty"`                              // snapshot id or log version as text; empty: no data yet
+	Warnings      []string               `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`                                                       // table properties that cannot be honoured, and the like
+	CreatesTable  bool                   `protobuf:"varint,13,opt,name=creates_table,json=createsTable,proto3" json:"creates_table,omitempty"`                          // CTAS: the commit creates the table
+	Distribution  string                 `protobuf:"bytes,15,opt,name=distribution,proto3" json:"distribution,omitempty"`                                               // how the rows of a partitioned write are spread over tasks: none, hash, range; empty: the planner decides
+	SinkState     []byte                 `protobuf:"bytes,14,opt,name=sink_state,json=sinkState,proto3" json:"sink_state,omitempty"`                                    // opaque to the host; handed back in Stage and Commit (CTAS: the metadata to create)
+	Branch        string                 `protobuf:"bytes,16,opt,name=branch,proto3" json:"branch,omitempty"`                                                           // that the write goes to; empty: the main one
+	Scope         *Scope                 `protobuf:"bytes,17,opt,name=scope,proto3" json:"scope,omitempty"`                                                             // overwrites: what the commit removes
+	RowChanges    RowChanges             `protobuf:"varint,18,opt,name=row_changes,json=rowChanges,proto3,enum=signet.plan.v1.RowChanges" json:"row_changes,omitempty"` // row-level writes: how changed rows are stored
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1299,6 +1475,423 @@ func (x *WriteSpec) GetSinkState() []byte {
 	return nil
 }
 
+func (x *WriteSpec) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *WriteSpec) GetScope() *Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *WriteSpec) GetRowChanges() RowChanges {
+	if x != nil {
+		return x.RowChanges
+	}
+	return RowChanges_ROW_CHANGES_UNSPECIFIED
+}
+
+// Scope is what of a table an overwrite removes when it commits.
+type Scope struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*Scope_All
+	//	*Scope_Partitions
+	//	*Scope_Filter
+	Kind          isScope_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scope) Reset() {
+	*x = Scope{}
+	mi := &file_plan_v1_plan_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scope) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scope) ProtoMessage() {}
+
+func (x *Scope) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scope.ProtoReflect.Descriptor instead.
+func (*Scope) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Scope) GetKind() isScope_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *Scope) GetAll() bool {
+	if x != nil {
+		if x, ok := x.Kind.(*Scope_All); ok {
+			return x.All
+		}
+	}
+	return false
+}
+
+func (x *Scope) GetPartitions() bool {
+	if x != nil {
+		if x, ok := x.Kind.(*Scope_Partitions); ok {
+			return x.Partitions
+		}
+	}
+	return false
+}
+
+func (x *Scope) GetFilter() *Predicate {
+	if x != nil {
+		if x, ok := x.Kind.(*Scope_Filter); ok {
+			return x.Filter
+		}
+	}
+	return nil
+}
+
+type isScope_Kind interface {
+	isScope_Kind()
+}
+
+type Scope_All struct {
+	All bool `protobuf:"varint,1,opt,name=all,proto3,oneof"` // every row
+}
+
+type Scope_Partitions struct {
+	Partitions bool `protobuf:"varint,2,opt,name=partitions,proto3,oneof"` // the rows of the partitions that the written files are in
+}
+
+type Scope_Filter struct {
+	Filter *Predicate `protobuf:"bytes,3,opt,name=filter,proto3,oneof"` // rows for which it is true. Files for which that holds for some rows only are not removed by an overwrite: they refuse it.
+}
+
+func (*Scope_All) isScope_Kind() {}
+
+func (*Scope_Partitions) isScope_Kind() {}
+
+func (*Scope_Filter) isScope_Kind() {}
+
+// Predicate is a condition over a table's columns, with SQL's three values. It is what scans are pruned by and what conflicts are told by, so that
+// one that says less than the statement's condition is right for both; unset members are TRUE.
+type Predicate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*Predicate_Constant
+	//	*Predicate_All
+	//	*Predicate_Any
+	//	*Predicate_Not
+	//	*Predicate_Comparison
+	//	*Predicate_IsNull
+	Kind          isPredicate_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Predicate) Reset() {
+	*x = Predicate{}
+	mi := &file_plan_v1_plan_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Predicate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Predicate) ProtoMessage() {}
+
+func (x *Predicate) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Predicate.ProtoReflect.Descriptor instead.
+func (*Predicate) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Predicate) GetKind() isPredicate_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *Predicate) GetConstant() bool {
+	if x != nil {
+		if x, ok := x.Kind.(*Predicate_Constant); ok {
+			return x.Constant
+		}
+	}
+	return false
+}
+
+func (x *Predicate) GetAll() *Predicates {
+	if x != nil {
+		if x, ok := x.Kind.(*Predicate_All); ok {
+			return x.All
+		}
+	}
+	return nil
+}
+
+func (x *Predicate) GetAny() *Predicates {
+	if x != nil {
+		if x, ok := x.Kind.(*Predicate_Any); ok {
+			return x.Any
+		}
+	}
+	return nil
+}
+
+func (x *Predicate) GetNot() *Predicate {
+	if x != nil {
+		if x, ok := x.Kind.(*Predicate_Not); ok {
+			return x.Not
+		}
+	}
+	return nil
+}
+
+func (x *Predicate) GetComparison() *Comparison {
+	if x != nil {
+		if x, ok := x.Kind.(*Predicate_Comparison); ok {
+			return x.Comparison
+		}
+	}
+	return nil
+}
+
+func (x *Predicate) GetIsNull() *IsNull {
+	if x != nil {
+		if x, ok := x.Kind.(*Predicate_IsNull); ok {
+			return x.IsNull
+		}
+	}
+	return nil
+}
+
+type isPredicate_Kind interface {
+	isPredicate_Kind()
+}
+
+type Predicate_Constant struct {
+	Constant bool `protobuf:"varint,1,opt,name=constant,proto3,oneof"`
+}
+
+type Predicate_All struct {
+	All *Predicates `protobuf:"bytes,2,opt,name=all,proto3,oneof"` // AND
+}
+
+type Predicate_Any struct {
+	Any *Predicates `protobuf:"bytes,3,opt,name=any,proto3,oneof"` // OR
+}
+
+type Predicate_Not struct {
+	Not *Predicate `protobuf:"bytes,4,opt,name=not,proto3,oneof"`
+}
+
+type Predicate_Comparison struct {
+	Comparison *Comparison `protobuf:"bytes,5,opt,name=comparison,proto3,oneof"`
+}
+
+type Predicate_IsNull struct {
+	IsNull *IsNull `protobuf:"bytes,6,opt,name=is_null,json=isNull,proto3,oneof"`
+}
+
+func (*Predicate_Constant) isPredicate_Kind() {}
+
+func (*Predicate_All) isPredicate_Kind() {}
+
+func (*Predicate_Any) isPredicate_Kind() {}
+
+func (*Predicate_Not) isPredicate_Kind() {}
+
+func (*Predicate_Comparison) isPredicate_Kind() {}
+
+func (*Predicate_IsNull) isPredicate_Kind() {}
+
+type Predicates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Terms         []*Predicate           `protobuf:"bytes,1,rep,name=terms,proto3" json:"terms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Predicates) Reset() {
+	*x = Predicates{}
+	mi := &file_plan_v1_plan_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Predicates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Predicates) ProtoMessage() {}
+
+func (x *Predicates) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Predicates.ProtoReflect.Descriptor instead.
+func (*Predicates) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Predicates) GetTerms() []*Predicate {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+// Comparison compares a leaf column with values: one for all operators but IN.
+type Comparison struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FieldId       int32                  `protobuf:"varint,1,opt,name=field_id,json=fieldId,proto3" json:"field_id,omitempty"`
+	Op            CompareOp              `protobuf:"varint,2,opt,name=op,proto3,enum=signet.plan.v1.CompareOp" json:"op,omitempty"`
+	Values        []*Value               `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"` // of the column's type, none NULL
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Comparison) Reset() {
+	*x = Comparison{}
+	mi := &file_plan_v1_plan_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Comparison) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Comparison) ProtoMessage() {}
+
+func (x *Comparison) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Comparison.ProtoReflect.Descriptor instead.
+func (*Comparison) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Comparison) GetFieldId() int32 {
+	if x != nil {
+		return x.FieldId
+	}
+	return 0
+}
+
+func (x *Comparison) GetOp() CompareOp {
+	if x != nil {
+		return x.Op
+	}
+	return CompareOp_COMPARE_OP_UNSPECIFIED
+}
+
+func (x *Comparison) GetValues() []*Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+type IsNull struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FieldId       int32                  `protobuf:"varint,1,opt,name=field_id,json=fieldId,proto3" json:"field_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IsNull) Reset() {
+	*x = IsNull{}
+	mi := &file_plan_v1_plan_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IsNull) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IsNull) ProtoMessage() {}
+
+func (x *IsNull) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IsNull.ProtoReflect.Descriptor instead.
+func (*IsNull) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *IsNull) GetFieldId() int32 {
+	if x != nil {
+		return x.FieldId
+	}
+	return 0
+}
+
 type Bound struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         *Value                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -1309,7 +1902,7 @@ type Bound struct {
 
 func (x *Bound) Reset() {
 	*x = Bound{}
-	mi := &file_plan_v1_plan_proto_msgTypes[10]
+	mi := &file_plan_v1_plan_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +1914,7 @@ func (x *Bound) String() string {
 func (*Bound) ProtoMessage() {}
 
 func (x *Bound) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[10]
+	mi := &file_plan_v1_plan_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +1927,7 @@ func (x *Bound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bound.ProtoReflect.Descriptor instead.
 func (*Bound) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Bound) GetValue() *Value {
@@ -1366,7 +1959,7 @@ type ColumnMetrics struct {
 
 func (x *ColumnMetrics) Reset() {
 	*x = ColumnMetrics{}
-	mi := &file_plan_v1_plan_proto_msgTypes[11]
+	mi := &file_plan_v1_plan_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1971,7 @@ func (x *ColumnMetrics) String() string {
 func (*ColumnMetrics) ProtoMessage() {}
 
 func (x *ColumnMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[11]
+	mi := &file_plan_v1_plan_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1984,7 @@ func (x *ColumnMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnMetrics.ProtoReflect.Descriptor instead.
 func (*ColumnMetrics) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ColumnMetrics) GetFieldId() int32 {
@@ -1444,22 +2037,26 @@ func (x *ColumnMetrics) GetUpper() *Bound {
 }
 
 type DataFile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // absolute URI, below the attempt's prefix
-	Format        FileFormat             `protobuf:"varint,2,opt,name=format,proto3,enum=signet.plan.v1.FileFormat" json:"format,omitempty"`
-	RecordCount   int64                  `protobuf:"varint,3,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
-	SizeBytes     int64                  `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	Partition     []*Value               `protobuf:"bytes,5,rep,name=partition,proto3" json:"partition,omitempty"` // one per partition field, in the order of the spec
-	Columns       []*ColumnMetrics       `protobuf:"bytes,6,rep,name=columns,proto3" json:"columns,omitempty"`
-	SplitOffsets  []int64                `protobuf:"varint,7,rep,packed,name=split_offsets,json=splitOffsets,proto3" json:"split_offsets,omitempty"`
-	SortOrderId   int32                  `protobuf:"varint,8,opt,name=sort_order_id,json=sortOrderId,proto3" json:"sort_order_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Path               string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // absolute URI, below the attempt's prefix
+	Format             FileFormat             `protobuf:"varint,2,opt,name=format,proto3,enum=signet.plan.v1.FileFormat" json:"format,omitempty"`
+	RecordCount        int64                  `protobuf:"varint,3,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
+	SizeBytes          int64                  `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	Partition          []*Value               `protobuf:"bytes,5,rep,name=partition,proto3" json:"partition,omitempty"` // one per partition field, in the order of the spec
+	Columns            []*ColumnMetrics       `protobuf:"bytes,6,rep,name=columns,proto3" json:"columns,omitempty"`
+	SplitOffsets       []int64                `protobuf:"varint,7,rep,packed,name=split_offsets,json=splitOffsets,proto3" json:"split_offsets,omitempty"`
+	SortOrderId        int32                  `protobuf:"varint,8,opt,name=sort_order_id,json=sortOrderId,proto3" json:"sort_order_id,omitempty"`
+	Content            FileContent            `protobuf:"varint,9,opt,name=content,proto3,enum=signet.plan.v1.FileContent" json:"content,omitempty"`                   // unspecified: rows
+	ReferencedDataFile string                 `protobuf:"bytes,10,opt,name=referenced_data_file,json=referencedDataFile,proto3" json:"referenced_data_file,omitempty"` // delete files: the only data file that they are about; empty: several
+	ContentOffset      int64                  `protobuf:"varint,11,opt,name=content_offset,json=contentOffset,proto3" json:"content_offset,omitempty"`                 // deletion vectors: place and size of the blob
+	ContentSize        int64                  `protobuf:"varint,12,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *DataFile) Reset() {
 	*x = DataFile{}
-	mi := &file_plan_v1_plan_proto_msgTypes[12]
+	mi := &file_plan_v1_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +2068,7 @@ func (x *DataFile) String() string {
 func (*DataFile) ProtoMessage() {}
 
 func (x *DataFile) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[12]
+	mi := &file_plan_v1_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +2081,7 @@ func (x *DataFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataFile.ProtoReflect.Descriptor instead.
 func (*DataFile) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DataFile) GetPath() string {
@@ -1543,17 +2140,115 @@ func (x *DataFile) GetSortOrderId() int32 {
 	return 0
 }
 
+func (x *DataFile) GetContent() FileContent {
+	if x != nil {
+		return x.Content
+	}
+	return FileContent_FILE_CONTENT_UNSPECIFIED
+}
+
+func (x *DataFile) GetReferencedDataFile() string {
+	if x != nil {
+		return x.ReferencedDataFile
+	}
+	return ""
+}
+
+func (x *DataFile) GetContentOffset() int64 {
+	if x != nil {
+		return x.ContentOffset
+	}
+	return 0
+}
+
+func (x *DataFile) GetContentSize() int64 {
+	if x != nil {
+		return x.ContentSize
+	}
+	return 0
+}
+
+// ReplacedFile is a data file that the commit of a row-level write or a rewrite removes: the task has written what is to stay of it.
+type ReplacedFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`                                   // as the table names it
+	RecordCount   int64                  `protobuf:"varint,2,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"` // rows that it had, without those that delete files had removed
+	DeletedRows   int64                  `protobuf:"varint,3,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"` // DELETE, UPDATE, MERGE: rows of it that the statement deletes
+	UpdatedRows   int64                  `protobuf:"varint,4,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"` // UPDATE, MERGE: rows of it that the statement changes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplacedFile) Reset() {
+	*x = ReplacedFile{}
+	mi := &file_plan_v1_plan_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplacedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplacedFile) ProtoMessage() {}
+
+func (x *ReplacedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplacedFile.ProtoReflect.Descriptor instead.
+func (*ReplacedFile) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ReplacedFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ReplacedFile) GetRecordCount() int64 {
+	if x != nil {
+		return x.RecordCount
+	}
+	return 0
+}
+
+func (x *ReplacedFile) GetDeletedRows() int64 {
+	if x != nil {
+		return x.DeletedRows
+	}
+	return 0
+}
+
+func (x *ReplacedFile) GetUpdatedRows() int64 {
+	if x != nil {
+		return x.UpdatedRows
+	}
+	return 0
+}
+
 // DataFiles is what ManifestChunk.files serialises.
 type DataFiles struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         []*DataFile            `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	Replaced      []*ReplacedFile        `protobuf:"bytes,2,rep,name=replaced,proto3" json:"replaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DataFiles) Reset() {
 	*x = DataFiles{}
-	mi := &file_plan_v1_plan_proto_msgTypes[13]
+	mi := &file_plan_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +2260,7 @@ func (x *DataFiles) String() string {
 func (*DataFiles) ProtoMessage() {}
 
 func (x *DataFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[13]
+	mi := &file_plan_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,12 +2273,19 @@ func (x *DataFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataFiles.ProtoReflect.Descriptor instead.
 func (*DataFiles) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{13}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DataFiles) GetFiles() []*DataFile {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+func (x *DataFiles) GetReplaced() []*ReplacedFile {
+	if x != nil {
+		return x.Replaced
 	}
 	return nil
 }
@@ -1606,7 +2308,7 @@ type ManifestHeader struct {
 
 func (x *ManifestHeader) Reset() {
 	*x = ManifestHeader{}
-	mi := &file_plan_v1_plan_proto_msgTypes[14]
+	mi := &file_plan_v1_plan_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +2320,7 @@ func (x *ManifestHeader) String() string {
 func (*ManifestHeader) ProtoMessage() {}
 
 func (x *ManifestHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[14]
+	mi := &file_plan_v1_plan_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +2333,7 @@ func (x *ManifestHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestHeader.ProtoReflect.Descriptor instead.
 func (*ManifestHeader) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{14}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ManifestHeader) GetJobId() string {
@@ -1703,13 +2405,16 @@ type ManifestTrailer struct {
 	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Sha256        []byte                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the concatenated ManifestChunk.files bytes, in order
+	ReplacedFiles int64                  `protobuf:"varint,5,opt,name=replaced_files,json=replacedFiles,proto3" json:"replaced_files,omitempty"`
+	DeletedRows   int64                  `protobuf:"varint,6,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"` // of ReplacedFile and of delete files
+	UpdatedRows   int64                  `protobuf:"varint,7,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ManifestTrailer) Reset() {
 	*x = ManifestTrailer{}
-	mi := &file_plan_v1_plan_proto_msgTypes[15]
+	mi := &file_plan_v1_plan_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +2426,7 @@ func (x *ManifestTrailer) String() string {
 func (*ManifestTrailer) ProtoMessage() {}
 
 func (x *ManifestTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[15]
+	mi := &file_plan_v1_plan_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +2439,7 @@ func (x *ManifestTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestTrailer.ProtoReflect.Descriptor instead.
 func (*ManifestTrailer) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{15}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ManifestTrailer) GetFiles() int64 {
@@ -1765,6 +2470,27 @@ func (x *ManifestTrailer) GetSha256() []byte {
 	return nil
 }
 
+func (x *ManifestTrailer) GetReplacedFiles() int64 {
+	if x != nil {
+		return x.ReplacedFiles
+	}
+	return 0
+}
+
+func (x *ManifestTrailer) GetDeletedRows() int64 {
+	if x != nil {
+		return x.DeletedRows
+	}
+	return 0
+}
+
+func (x *ManifestTrailer) GetUpdatedRows() int64 {
+	if x != nil {
+		return x.UpdatedRows
+	}
+	return 0
+}
+
 // ManifestChunk is one message of a streamed task manifest: header, files..., trailer. At most 1 MiB each.
 type ManifestChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1780,7 +2506,7 @@ type ManifestChunk struct {
 
 func (x *ManifestChunk) Reset() {
 	*x = ManifestChunk{}
-	mi := &file_plan_v1_plan_proto_msgTypes[16]
+	mi := &file_plan_v1_plan_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +2518,7 @@ func (x *ManifestChunk) String() string {
 func (*ManifestChunk) ProtoMessage() {}
 
 func (x *ManifestChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[16]
+	mi := &file_plan_v1_plan_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +2531,7 @@ func (x *ManifestChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestChunk.ProtoReflect.Descriptor instead.
 func (*ManifestChunk) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ManifestChunk) GetPart() isManifestChunk_Part {
@@ -1866,23 +2592,27 @@ func (*ManifestChunk_Trailer) isManifestChunk_Part() {}
 
 // PinnedFile is an input file as it was when the job was planned. An executor refuses one that changed.
 type PinnedFile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // absolute, symbolic links resolved
-	SizeBytes     int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	MtimeNanos    int64                  `protobuf:"varint,3,opt,name=mtime_nanos,json=mtimeNanos,proto3" json:"mtime_nanos,omitempty"`
-	FirstRow      int64                  `protobuf:"varint,4,opt,name=first_row,json=firstRow,proto3" json:"first_row,omitempty"`       // share of the file, in rows; both 0: the whole file
-	EndRow        int64                  `protobuf:"varint,5,opt,name=end_row,json=endRow,proto3" json:"end_row,omitempty"`             // exclusive
-	Constants     []*Value               `protobuf:"bytes,6,rep,name=constants,proto3" json:"constants,omitempty"`                      // table scans: values of TableScan.constant_ids for this file
-	Name          string                 `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`                                // as the user wrote it, for messages
-	Inode         uint64                 `protobuf:"varint,8,opt,name=inode,proto3" json:"inode,omitempty"`                             // 0: not pinned
-	CtimeNanos    int64                  `protobuf:"varint,9,opt,name=ctime_nanos,json=ctimeNanos,proto3" json:"ctime_nanos,omitempty"` // when the system last changed anything of it; 0: not pinned
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Path               string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // absolute, symbolic links resolved
+	SizeBytes          int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	MtimeNanos         int64                  `protobuf:"varint,3,opt,name=mtime_nanos,json=mtimeNanos,proto3" json:"mtime_nanos,omitempty"`
+	FirstRow           int64                  `protobuf:"varint,4,opt,name=first_row,json=firstRow,proto3" json:"first_row,omitempty"`                                  // share of the file, in rows; both 0: the whole file
+	EndRow             int64                  `protobuf:"varint,5,opt,name=end_row,json=endRow,proto3" json:"end_row,omitempty"`                                        // exclusive
+	Constants          []*Value               `protobuf:"bytes,6,rep,name=constants,proto3" json:"constants,omitempty"`                                                 // table scans: values of TableScan.constant_ids for this file
+	Name               string                 `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`                                                           // as the user wrote it, for messages
+	Inode              uint64                 `protobuf:"varint,8,opt,name=inode,proto3" json:"inode,omitempty"`                                                        // 0: not pinned
+	CtimeNanos         int64                  `protobuf:"varint,9,opt,name=ctime_nanos,json=ctimeNanos,proto3" json:"ctime_nanos,omitempty"`                            // when the system last changed anything of it; 0: not pinned
+	Deletes            []*DeleteFile          `protobuf:"bytes,10,rep,name=deletes,proto3" json:"deletes,omitempty"`                                                    // table scans: what of its rows is not there any more
+	RecordCount        int64                  `protobuf:"varint,11,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`                        // table scans: rows in the file, deleted ones included
+	FirstRowId         *int64                 `protobuf:"varint,12,opt,name=first_row_id,json=firstRowId,proto3,oneof" json:"first_row_id,omitempty"`                   // table scans with row lineage: _row_id of the file's first row, where the file holds none
+	DataSequenceNumber int64                  `protobuf:"varint,13,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"` // table scans with row lineage: _last_updated_sequence_number where the file holds none
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *PinnedFile) Reset() {
 	*x = PinnedFile{}
-	mi := &file_plan_v1_plan_proto_msgTypes[17]
+	mi := &file_plan_v1_plan_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1894,7 +2624,7 @@ func (x *PinnedFile) String() string {
 func (*PinnedFile) ProtoMessage() {}
 
 func (x *PinnedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[17]
+	mi := &file_plan_v1_plan_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1907,7 +2637,7 @@ func (x *PinnedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedFile.ProtoReflect.Descriptor instead.
 func (*PinnedFile) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{17}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PinnedFile) GetPath() string {
@@ -1973,6 +2703,127 @@ func (x *PinnedFile) GetCtimeNanos() int64 {
 	return 0
 }
 
+func (x *PinnedFile) GetDeletes() []*DeleteFile {
+	if x != nil {
+		return x.Deletes
+	}
+	return nil
+}
+
+func (x *PinnedFile) GetRecordCount() int64 {
+	if x != nil {
+		return x.RecordCount
+	}
+	return 0
+}
+
+func (x *PinnedFile) GetFirstRowId() int64 {
+	if x != nil && x.FirstRowId != nil {
+		return *x.FirstRowId
+	}
+	return 0
+}
+
+func (x *PinnedFile) GetDataSequenceNumber() int64 {
+	if x != nil {
+		return x.DataSequenceNumber
+	}
+	return 0
+}
+
+// DeleteFile says which rows of a data file are deleted.
+type DeleteFile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Content       FileContent            `protobuf:"varint,1,opt,name=content,proto3,enum=signet.plan.v1.FileContent" json:"content,omitempty"`
+	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // absolute, as PinnedFile.path
+	SizeBytes     int64                  `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	ContentOffset int64                  `protobuf:"varint,4,opt,name=content_offset,json=contentOffset,proto3" json:"content_offset,omitempty"` // deletion vectors: place and size of the blob
+	ContentSize   int64                  `protobuf:"varint,5,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
+	EqualityIds   []int32                `protobuf:"varint,6,rep,packed,name=equality_ids,json=equalityIds,proto3" json:"equality_ids,omitempty"` // equality deletes: the columns that are compared
+	RecordCount   int64                  `protobuf:"varint,7,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteFile) Reset() {
+	*x = DeleteFile{}
+	mi := &file_plan_v1_plan_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteFile) ProtoMessage() {}
+
+func (x *DeleteFile) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteFile.ProtoReflect.Descriptor instead.
+func (*DeleteFile) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *DeleteFile) GetContent() FileContent {
+	if x != nil {
+		return x.Content
+	}
+	return FileContent_FILE_CONTENT_UNSPECIFIED
+}
+
+func (x *DeleteFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DeleteFile) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *DeleteFile) GetContentOffset() int64 {
+	if x != nil {
+		return x.ContentOffset
+	}
+	return 0
+}
+
+func (x *DeleteFile) GetContentSize() int64 {
+	if x != nil {
+		return x.ContentSize
+	}
+	return 0
+}
+
+func (x *DeleteFile) GetEqualityIds() []int32 {
+	if x != nil {
+		return x.EqualityIds
+	}
+	return nil
+}
+
+func (x *DeleteFile) GetRecordCount() int64 {
+	if x != nil {
+		return x.RecordCount
+	}
+	return 0
+}
+
 // Source is one input of a query, bound to the view name that the rewritten query uses.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1990,7 +2841,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_plan_v1_plan_proto_msgTypes[18]
+	mi := &file_plan_v1_plan_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2853,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[18]
+	mi := &file_plan_v1_plan_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2866,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{18}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Source) GetView() string {
@@ -2100,7 +2951,7 @@ type ExchangeSource struct {
 
 func (x *ExchangeSource) Reset() {
 	*x = ExchangeSource{}
-	mi := &file_plan_v1_plan_proto_msgTypes[19]
+	mi := &file_plan_v1_plan_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2963,7 @@ func (x *ExchangeSource) String() string {
 func (*ExchangeSource) ProtoMessage() {}
 
 func (x *ExchangeSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[19]
+	mi := &file_plan_v1_plan_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2976,7 @@ func (x *ExchangeSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeSource.ProtoReflect.Descriptor instead.
 func (*ExchangeSource) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExchangeSource) GetStage() int32 {
@@ -2167,7 +3018,7 @@ type ExchangePart struct {
 
 func (x *ExchangePart) Reset() {
 	*x = ExchangePart{}
-	mi := &file_plan_v1_plan_proto_msgTypes[20]
+	mi := &file_plan_v1_plan_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +3030,7 @@ func (x *ExchangePart) String() string {
 func (*ExchangePart) ProtoMessage() {}
 
 func (x *ExchangePart) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[20]
+	mi := &file_plan_v1_plan_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +3043,7 @@ func (x *ExchangePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePart.ProtoReflect.Descriptor instead.
 func (*ExchangePart) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{20}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExchangePart) GetTask() int32 {
@@ -2270,7 +3121,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plan_v1_plan_proto_msgTypes[21]
+	mi := &file_plan_v1_plan_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +3133,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[21]
+	mi := &file_plan_v1_plan_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +3146,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{21}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FileSource) GetFunction() string {
@@ -2328,19 +3179,23 @@ func (x *FileSource) GetColumns() []*Column {
 
 // TableScan reads a table's data files by field id.
 type TableScan struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Schema        *Schema                `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"` // the columns as the snapshot's schema has them
-	Files         []*PinnedFile          `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`
-	Table         string                 `protobuf:"bytes,3,opt,name=table,proto3" json:"table,omitempty"`                                        // catalog.schema.table, for messages
-	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`                                    // snapshot id or log version
-	ConstantIds   []int32                `protobuf:"varint,5,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"` // fields that are not in the files but constant per file
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Schema      *Schema                `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"` // the columns as the snapshot's schema has them
+	Files       []*PinnedFile          `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`
+	Table       string                 `protobuf:"bytes,3,opt,name=table,proto3" json:"table,omitempty"`                                        // catalog.schema.table, for messages
+	Version     string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`                                    // snapshot id or log version
+	ConstantIds []int32                `protobuf:"varint,5,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"` // fields that are not in the files but constant per file
+	// The view has the columns _file (the data file's URI, VARCHAR), _pos (BIGINT, its rows counted from 0, deleted ones included) and, in tables with row
+	// lineage, _row_id and _last_updated_sequence_number.
+	WithPositions bool   `protobuf:"varint,6,opt,name=with_positions,json=withPositions,proto3" json:"with_positions,omitempty"`
+	Branch        string `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"` // that was read; empty: the main one, or a version
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TableScan) Reset() {
 	*x = TableScan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[22]
+	mi := &file_plan_v1_plan_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +3207,7 @@ func (x *TableScan) String() string {
 func (*TableScan) ProtoMessage() {}
 
 func (x *TableScan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[22]
+	mi := &file_plan_v1_plan_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +3220,7 @@ func (x *TableScan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableScan.ProtoReflect.Descriptor instead.
 func (*TableScan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{22}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TableScan) GetSchema() *Schema {
@@ -2403,6 +3258,20 @@ func (x *TableScan) GetConstantIds() []int32 {
 	return nil
 }
 
+func (x *TableScan) GetWithPositions() bool {
+	if x != nil {
+		return x.WithPositions
+	}
+	return false
+}
+
+func (x *TableScan) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
 type Column struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2415,7 +3284,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_plan_v1_plan_proto_msgTypes[23]
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +3296,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[23]
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +3309,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{23}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Column) GetName() string {
@@ -2483,7 +3352,7 @@ type OutputColumn struct {
 
 func (x *OutputColumn) Reset() {
 	*x = OutputColumn{}
-	mi := &file_plan_v1_plan_proto_msgTypes[24]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +3364,7 @@ func (x *OutputColumn) String() string {
 func (*OutputColumn) ProtoMessage() {}
 
 func (x *OutputColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[24]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +3377,7 @@ func (x *OutputColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputColumn.ProtoReflect.Descriptor instead.
 func (*OutputColumn) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{24}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OutputColumn) GetField() *Field {
@@ -2538,13 +3407,15 @@ type WriteTask struct {
 	Spec              *WriteSpec             `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`                                                       // without sink_state
 	Prefix            string                 `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`                                                   // URI, no trailing slash
 	SortForPartitions bool                   `protobuf:"varint,4,opt,name=sort_for_partitions,json=sortForPartitions,proto3" json:"sort_for_partitions,omitempty"` // many partitions are expected: order by the keys first
+	Rewrite           *RewriteFiles          `protobuf:"bytes,5,opt,name=rewrite,proto3" json:"rewrite,omitempty"`                                                 // row-level writes
+	RowLineage        bool                   `protobuf:"varint,6,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`                        // the query gives _row_id and _last_updated_sequence_number, which are written with the rows (format version 3)
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
 
 func (x *WriteTask) Reset() {
 	*x = WriteTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[25]
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +3427,7 @@ func (x *WriteTask) String() string {
 func (*WriteTask) ProtoMessage() {}
 
 func (x *WriteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[25]
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +3440,7 @@ func (x *WriteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTask.ProtoReflect.Descriptor instead.
 func (*WriteTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{25}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WriteTask) GetColumns() []*OutputColumn {
@@ -2600,6 +3471,102 @@ func (x *WriteTask) GetSortForPartitions() bool {
 	return false
 }
 
+func (x *WriteTask) GetRewrite() *RewriteFiles {
+	if x != nil {
+		return x.Rewrite
+	}
+	return nil
+}
+
+func (x *WriteTask) GetRowLineage() bool {
+	if x != nil {
+		return x.RowLineage
+	}
+	return false
+}
+
+// RewriteFiles makes a write task one that replaces files of the table it writes to. It finds first which files have rows that change; the task's query
+// then reads those alone, and they are reported as replaced.
+type RewriteFiles struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions
+	// SELECT over the sources' views: _file, how many of its rows are deleted, how many are updated; files without such rows need not be there.
+	// Empty: every file of the view is replaced (rewrites that change no row).
+	ChangesSql string `protobuf:"bytes,2,opt,name=changes_sql,json=changesSql,proto3" json:"changes_sql,omitempty"`
+	// MERGE: a SELECT that gives a row if more than one source row is for one row of the table: its first column is the message's detail.
+	CheckSql string     `protobuf:"bytes,3,opt,name=check_sql,json=checkSql,proto3" json:"check_sql,omitempty"`
+	Changes  RowChanges `protobuf:"varint,4,opt,name=changes,proto3,enum=signet.plan.v1.RowChanges" json:"changes,omitempty"` // how they are stored; unspecified: COPY_ON_WRITE
+	// POSITION_DELETES and DELETION_VECTORS: SELECT _file, _pos of the rows that go.
+	PositionsSql  string `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RewriteFiles) Reset() {
+	*x = RewriteFiles{}
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RewriteFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RewriteFiles) ProtoMessage() {}
+
+func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RewriteFiles.ProtoReflect.Descriptor instead.
+func (*RewriteFiles) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RewriteFiles) GetView() string {
+	if x != nil {
+		return x.View
+	}
+	return ""
+}
+
+func (x *RewriteFiles) GetChangesSql() string {
+	if x != nil {
+		return x.ChangesSql
+	}
+	return ""
+}
+
+func (x *RewriteFiles) GetCheckSql() string {
+	if x != nil {
+		return x.CheckSql
+	}
+	return ""
+}
+
+func (x *RewriteFiles) GetChanges() RowChanges {
+	if x != nil {
+		return x.Changes
+	}
+	return RowChanges_ROW_CHANGES_UNSPECIFIED
+}
+
+func (x *RewriteFiles) GetPositionsSql() string {
+	if x != nil {
+		return x.PositionsSql
+	}
+	return ""
+}
+
 // ExchangeTask keeps the query's rows on the executor, for tasks of later stages to fetch.
 type ExchangeTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2613,7 +3580,7 @@ type ExchangeTask struct {
 
 func (x *ExchangeTask) Reset() {
 	*x = ExchangeTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[26]
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +3592,7 @@ func (x *ExchangeTask) String() string {
 func (*ExchangeTask) ProtoMessage() {}
 
 func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[26]
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +3605,7 @@ func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
 func (*ExchangeTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{26}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExchangeTask) GetKind() ExchangeKind {
@@ -2679,7 +3646,7 @@ type ExchangeOutput struct {
 
 func (x *ExchangeOutput) Reset() {
 	*x = ExchangeOutput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[27]
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +3658,7 @@ func (x *ExchangeOutput) String() string {
 func (*ExchangeOutput) ProtoMessage() {}
 
 func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[27]
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +3671,7 @@ func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
 func (*ExchangeOutput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{27}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
@@ -2726,7 +3693,7 @@ type ExchangePartition struct {
 
 func (x *ExchangePartition) Reset() {
 	*x = ExchangePartition{}
-	mi := &file_plan_v1_plan_proto_msgTypes[28]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +3705,7 @@ func (x *ExchangePartition) String() string {
 func (*ExchangePartition) ProtoMessage() {}
 
 func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[28]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +3718,7 @@ func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
 func (*ExchangePartition) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{28}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExchangePartition) GetPartition() int32 {
@@ -2794,7 +3761,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[29]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +3773,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[29]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +3786,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{29}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -2873,7 +3840,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[30]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +3852,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[30]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +3865,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Task) GetJobId() string {
@@ -3023,7 +3990,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +4002,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +4015,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -3073,7 +4040,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +4052,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +4065,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -3159,7 +4126,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +4138,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +4151,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -3249,7 +4216,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +4228,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +4241,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -3312,7 +4279,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +4291,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +4304,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -3392,7 +4359,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +4371,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +4384,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -3449,7 +4416,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +4428,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +4441,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -3553,7 +4520,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3565,7 +4532,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3578,7 +4545,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -3626,7 +4593,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +4605,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +4618,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -3680,7 +4647,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3692,7 +4659,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3705,7 +4672,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -3799,7 +4766,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc5\x04\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc7\x05\n" +
 	"\tWriteSpec\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x01 \x01(\tR\ttableUuid\x12.\n" +
@@ -3818,7 +4785,38 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\rcreates_table\x18\r \x01(\bR\fcreatesTable\x12\"\n" +
 	"\fdistribution\x18\x0f \x01(\tR\fdistribution\x12\x1d\n" +
 	"\n" +
-	"sink_state\x18\x0e \x01(\fR\tsinkState\"J\n" +
+	"sink_state\x18\x0e \x01(\fR\tsinkState\x12\x16\n" +
+	"\x06branch\x18\x10 \x01(\tR\x06branch\x12+\n" +
+	"\x05scope\x18\x11 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12;\n" +
+	"\vrow_changes\x18\x12 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\n" +
+	"rowChanges\"z\n" +
+	"\x05Scope\x12\x12\n" +
+	"\x03all\x18\x01 \x01(\bH\x00R\x03all\x12 \n" +
+	"\n" +
+	"partitions\x18\x02 \x01(\bH\x00R\n" +
+	"partitions\x123\n" +
+	"\x06filter\x18\x03 \x01(\v2\x19.signet.plan.v1.PredicateH\x00R\x06filterB\x06\n" +
+	"\x04kind\"\xb1\x02\n" +
+	"\tPredicate\x12\x1c\n" +
+	"\bconstant\x18\x01 \x01(\bH\x00R\bconstant\x12.\n" +
+	"\x03all\x18\x02 \x01(\v2\x1a.signet.plan.v1.PredicatesH\x00R\x03all\x12.\n" +
+	"\x03any\x18\x03 \x01(\v2\x1a.signet.plan.v1.PredicatesH\x00R\x03any\x12-\n" +
+	"\x03not\x18\x04 \x01(\v2\x19.signet.plan.v1.PredicateH\x00R\x03not\x12<\n" +
+	"\n" +
+	"comparison\x18\x05 \x01(\v2\x1a.signet.plan.v1.ComparisonH\x00R\n" +
+	"comparison\x121\n" +
+	"\ais_null\x18\x06 \x01(\v2\x16.signet.plan.v1.IsNullH\x00R\x06isNullB\x06\n" +
+	"\x04kind\"=\n" +
+	"\n" +
+	"Predicates\x12/\n" +
+	"\x05terms\x18\x01 \x03(\v2\x19.signet.plan.v1.PredicateR\x05terms\"\x81\x01\n" +
+	"\n" +
+	"Comparison\x12\x19\n" +
+	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12)\n" +
+	"\x02op\x18\x02 \x01(\x0e2\x19.signet.plan.v1.CompareOpR\x02op\x12-\n" +
+	"\x06values\x18\x03 \x03(\v2\x15.signet.plan.v1.ValueR\x06values\"#\n" +
+	"\x06IsNull\x12\x19\n" +
+	"\bfield_id\x18\x01 \x01(\x05R\afieldId\"J\n" +
 	"\x05Bound\x12+\n" +
 	"\x05value\x18\x01 \x01(\v2\x15.signet.plan.v1.ValueR\x05value\x12\x14\n" +
 	"\x05exact\x18\x02 \x01(\bR\x05exact\"\xd0\x02\n" +
@@ -3837,7 +4835,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\f_value_countB\r\n" +
 	"\v_null_countB\f\n" +
 	"\n" +
-	"_nan_count\"\xcb\x02\n" +
+	"_nan_count\"\xfe\x03\n" +
 	"\bDataFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x122\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x1a.signet.plan.v1.FileFormatR\x06format\x12!\n" +
@@ -3847,9 +4845,20 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x05 \x03(\v2\x15.signet.plan.v1.ValueR\tpartition\x127\n" +
 	"\acolumns\x18\x06 \x03(\v2\x1d.signet.plan.v1.ColumnMetricsR\acolumns\x12#\n" +
 	"\rsplit_offsets\x18\a \x03(\x03R\fsplitOffsets\x12\"\n" +
-	"\rsort_order_id\x18\b \x01(\x05R\vsortOrderId\";\n" +
+	"\rsort_order_id\x18\b \x01(\x05R\vsortOrderId\x125\n" +
+	"\acontent\x18\t \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x120\n" +
+	"\x14referenced_data_file\x18\n" +
+	" \x01(\tR\x12referencedDataFile\x12%\n" +
+	"\x0econtent_offset\x18\v \x01(\x03R\rcontentOffset\x12!\n" +
+	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\"\x8b\x01\n" +
+	"\fReplacedFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12!\n" +
+	"\frecord_count\x18\x02 \x01(\x03R\vrecordCount\x12!\n" +
+	"\fdeleted_rows\x18\x03 \x01(\x03R\vdeletedRows\x12!\n" +
+	"\fupdated_rows\x18\x04 \x01(\x03R\vupdatedRows\"u\n" +
 	"\tDataFiles\x12.\n" +
-	"\x05files\x18\x01 \x03(\v2\x18.signet.plan.v1.DataFileR\x05files\"\xf3\x01\n" +
+	"\x05files\x18\x01 \x03(\v2\x18.signet.plan.v1.DataFileR\x05files\x128\n" +
+	"\breplaced\x18\x02 \x03(\v2\x1c.signet.plan.v1.ReplacedFileR\breplaced\"\xf3\x01\n" +
 	"\x0eManifestHeader\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -3861,17 +4870,20 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"table_uuid\x18\x06 \x01(\tR\ttableUuid\x12\x1b\n" +
 	"\tschema_id\x18\a \x01(\x05R\bschemaId\x12\x17\n" +
 	"\aspec_id\x18\b \x01(\x05R\x06specId\x12\x16\n" +
-	"\x06prefix\x18\t \x01(\tR\x06prefix\"i\n" +
+	"\x06prefix\x18\t \x01(\tR\x06prefix\"\xd6\x01\n" +
 	"\x0fManifestTrailer\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x03R\x05files\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"\xa6\x01\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\x12%\n" +
+	"\x0ereplaced_files\x18\x05 \x01(\x03R\rreplacedFiles\x12!\n" +
+	"\fdeleted_rows\x18\x06 \x01(\x03R\vdeletedRows\x12!\n" +
+	"\fupdated_rows\x18\a \x01(\x03R\vupdatedRows\"\xa6\x01\n" +
 	"\rManifestChunk\x128\n" +
 	"\x06header\x18\x01 \x01(\v2\x1e.signet.plan.v1.ManifestHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05files\x18\x02 \x01(\fH\x00R\x05files\x12;\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1f.signet.plan.v1.ManifestTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\x96\x02\n" +
+	"\x04part\"\xd9\x03\n" +
 	"\n" +
 	"PinnedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
@@ -3885,7 +4897,24 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x04name\x18\a \x01(\tR\x04name\x12\x14\n" +
 	"\x05inode\x18\b \x01(\x04R\x05inode\x12\x1f\n" +
 	"\vctime_nanos\x18\t \x01(\x03R\n" +
-	"ctimeNanos\"\xdd\x01\n" +
+	"ctimeNanos\x124\n" +
+	"\adeletes\x18\n" +
+	" \x03(\v2\x1a.signet.plan.v1.DeleteFileR\adeletes\x12!\n" +
+	"\frecord_count\x18\v \x01(\x03R\vrecordCount\x12%\n" +
+	"\ffirst_row_id\x18\f \x01(\x03H\x00R\n" +
+	"firstRowId\x88\x01\x01\x120\n" +
+	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumberB\x0f\n" +
+	"\r_first_row_id\"\x86\x02\n" +
+	"\n" +
+	"DeleteFile\x125\n" +
+	"\acontent\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x03 \x01(\x03R\tsizeBytes\x12%\n" +
+	"\x0econtent_offset\x18\x04 \x01(\x03R\rcontentOffset\x12!\n" +
+	"\fcontent_size\x18\x05 \x01(\x03R\vcontentSize\x12!\n" +
+	"\fequality_ids\x18\x06 \x03(\x05R\vequalityIds\x12!\n" +
+	"\frecord_count\x18\a \x01(\x03R\vrecordCount\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
@@ -3917,13 +4946,15 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xff\x01\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
 	"\x05table\x18\x03 \x01(\tR\x05table\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12!\n" +
-	"\fconstant_ids\x18\x05 \x03(\x05R\vconstantIds\"\x8e\x01\n" +
+	"\fconstant_ids\x18\x05 \x03(\x05R\vconstantIds\x12%\n" +
+	"\x0ewith_positions\x18\x06 \x01(\bR\rwithPositions\x12\x16\n" +
+	"\x06branch\x18\a \x01(\tR\x06branch\"\x8e\x01\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x04type\x18\x02 \x01(\v2\x14.signet.plan.v1.TypeR\x04type\x12\x1f\n" +
@@ -3933,12 +4964,22 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fOutputColumn\x12+\n" +
 	"\x05field\x18\x01 \x01(\v2\x15.signet.plan.v1.FieldR\x05field\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\x05R\x05input\x12\x1b\n" +
-	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\xba\x01\n" +
+	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\x93\x02\n" +
 	"\tWriteTask\x126\n" +
 	"\acolumns\x18\x01 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\x12-\n" +
 	"\x04spec\x18\x02 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\x12\x16\n" +
 	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x12.\n" +
-	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\"\x8c\x01\n" +
+	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\x126\n" +
+	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
+	"\vrow_lineage\x18\x06 \x01(\bR\n" +
+	"rowLineage\"\xbb\x01\n" +
+	"\fRewriteFiles\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
+	"\vchanges_sql\x18\x02 \x01(\tR\n" +
+	"changesSql\x12\x1b\n" +
+	"\tcheck_sql\x18\x03 \x01(\tR\bcheckSql\x124\n" +
+	"\achanges\x18\x04 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\achanges\x12#\n" +
+	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\"\x8c\x01\n" +
 	"\fExchangeTask\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\x05R\x04keys\x12\x1e\n" +
@@ -4085,11 +5126,32 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x11METRICS_KIND_NONE\x10\x01\x12\x17\n" +
 	"\x13METRICS_KIND_COUNTS\x10\x02\x12\x19\n" +
 	"\x15METRICS_KIND_TRUNCATE\x10\x03\x12\x15\n" +
-	"\x11METRICS_KIND_FULL\x10\x04*B\n" +
+	"\x11METRICS_KIND_FULL\x10\x04*\x8c\x01\n" +
+	"\n" +
+	"RowChanges\x12\x1b\n" +
+	"\x17ROW_CHANGES_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19ROW_CHANGES_COPY_ON_WRITE\x10\x01\x12 \n" +
+	"\x1cROW_CHANGES_POSITION_DELETES\x10\x02\x12 \n" +
+	"\x1cROW_CHANGES_DELETION_VECTORS\x10\x03*\xc8\x01\n" +
+	"\tCompareOp\x12\x1a\n" +
+	"\x16COMPARE_OP_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rCOMPARE_OP_EQ\x10\x01\x12\x11\n" +
+	"\rCOMPARE_OP_NE\x10\x02\x12\x11\n" +
+	"\rCOMPARE_OP_LT\x10\x03\x12\x11\n" +
+	"\rCOMPARE_OP_LE\x10\x04\x12\x11\n" +
+	"\rCOMPARE_OP_GT\x10\x05\x12\x11\n" +
+	"\rCOMPARE_OP_GE\x10\x06\x12\x11\n" +
+	"\rCOMPARE_OP_IN\x10\a\x12\x1a\n" +
+	"\x16COMPARE_OP_STARTS_WITH\x10\b*B\n" +
 	"\n" +
 	"FileFormat\x12\x1b\n" +
 	"\x17FILE_FORMAT_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13FILE_FORMAT_PARQUET\x10\x01*|\n" +
+	"\x13FILE_FORMAT_PARQUET\x10\x01*\x93\x01\n" +
+	"\vFileContent\x12\x1c\n" +
+	"\x18FILE_CONTENT_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x1dFILE_CONTENT_POSITION_DELETES\x10\x01\x12!\n" +
+	"\x1dFILE_CONTENT_EQUALITY_DELETES\x10\x02\x12 \n" +
+	"\x1cFILE_CONTENT_DELETION_VECTOR\x10\x03*|\n" +
 	"\fExchangeKind\x12\x1d\n" +
 	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
@@ -4118,128 +5180,156 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_plan_v1_plan_proto_rawDescData
 }
 
-var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
 	(MetricsKind)(0),          // 2: signet.plan.v1.MetricsKind
-	(FileFormat)(0),           // 3: signet.plan.v1.FileFormat
-	(ExchangeKind)(0),         // 4: signet.plan.v1.ExchangeKind
-	(ErrorClass)(0),           // 5: signet.plan.v1.ErrorClass
-	(*Type)(nil),              // 6: signet.plan.v1.Type
-	(*Field)(nil),             // 7: signet.plan.v1.Field
-	(*Schema)(nil),            // 8: signet.plan.v1.Schema
-	(*Decimal)(nil),           // 9: signet.plan.v1.Decimal
-	(*Value)(nil),             // 10: signet.plan.v1.Value
-	(*PartitionField)(nil),    // 11: signet.plan.v1.PartitionField
-	(*SortField)(nil),         // 12: signet.plan.v1.SortField
-	(*MetricsMode)(nil),       // 13: signet.plan.v1.MetricsMode
-	(*FileRules)(nil),         // 14: signet.plan.v1.FileRules
-	(*WriteSpec)(nil),         // 15: signet.plan.v1.WriteSpec
-	(*Bound)(nil),             // 16: signet.plan.v1.Bound
-	(*ColumnMetrics)(nil),     // 17: signet.plan.v1.ColumnMetrics
-	(*DataFile)(nil),          // 18: signet.plan.v1.DataFile
-	(*DataFiles)(nil),         // 19: signet.plan.v1.DataFiles
-	(*ManifestHeader)(nil),    // 20: signet.plan.v1.ManifestHeader
-	(*ManifestTrailer)(nil),   // 21: signet.plan.v1.ManifestTrailer
-	(*ManifestChunk)(nil),     // 22: signet.plan.v1.ManifestChunk
-	(*PinnedFile)(nil),        // 23: signet.plan.v1.PinnedFile
-	(*Source)(nil),            // 24: signet.plan.v1.Source
-	(*ExchangeSource)(nil),    // 25: signet.plan.v1.ExchangeSource
-	(*ExchangePart)(nil),      // 26: signet.plan.v1.ExchangePart
-	(*FileSource)(nil),        // 27: signet.plan.v1.FileSource
-	(*TableScan)(nil),         // 28: signet.plan.v1.TableScan
-	(*Column)(nil),            // 29: signet.plan.v1.Column
-	(*OutputColumn)(nil),      // 30: signet.plan.v1.OutputColumn
-	(*WriteTask)(nil),         // 31: signet.plan.v1.WriteTask
-	(*ExchangeTask)(nil),      // 32: signet.plan.v1.ExchangeTask
-	(*ExchangeOutput)(nil),    // 33: signet.plan.v1.ExchangeOutput
-	(*ExchangePartition)(nil), // 34: signet.plan.v1.ExchangePartition
-	(*ResultTask)(nil),        // 35: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 36: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 37: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 38: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 39: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 40: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 41: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 42: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 43: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 44: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 45: signet.plan.v1.StageRead
-	(*Error)(nil),             // 46: signet.plan.v1.Error
-	nil,                       // 47: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 48: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 49: signet.plan.v1.Task.TraceEntry
-	nil,                       // 50: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 51: signet.plan.v1.FileInput.OptionsEntry
+	(RowChanges)(0),           // 3: signet.plan.v1.RowChanges
+	(CompareOp)(0),            // 4: signet.plan.v1.CompareOp
+	(FileFormat)(0),           // 5: signet.plan.v1.FileFormat
+	(FileContent)(0),          // 6: signet.plan.v1.FileContent
+	(ExchangeKind)(0),         // 7: signet.plan.v1.ExchangeKind
+	(ErrorClass)(0),           // 8: signet.plan.v1.ErrorClass
+	(*Type)(nil),              // 9: signet.plan.v1.Type
+	(*Field)(nil),             // 10: signet.plan.v1.Field
+	(*Schema)(nil),            // 11: signet.plan.v1.Schema
+	(*Decimal)(nil),           // 12: signet.plan.v1.Decimal
+	(*Value)(nil),             // 13: signet.plan.v1.Value
+	(*PartitionField)(nil),    // 14: signet.plan.v1.PartitionField
+	(*SortField)(nil),         // 15: signet.plan.v1.SortField
+	(*MetricsMode)(nil),       // 16: signet.plan.v1.MetricsMode
+	(*FileRules)(nil),         // 17: signet.plan.v1.FileRules
+	(*WriteSpec)(nil),         // 18: signet.plan.v1.WriteSpec
+	(*Scope)(nil),             // 19: signet.plan.v1.Scope
+	(*Predicate)(nil),         // 20: signet.plan.v1.Predicate
+	(*Predicates)(nil),        // 21: signet.plan.v1.Predicates
+	(*Comparison)(nil),        // 22: signet.plan.v1.Comparison
+	(*IsNull)(nil),            // 23: signet.plan.v1.IsNull
+	(*Bound)(nil),             // 24: signet.plan.v1.Bound
+	(*ColumnMetrics)(nil),     // 25: signet.plan.v1.ColumnMetrics
+	(*DataFile)(nil),          // 26: signet.plan.v1.DataFile
+	(*ReplacedFile)(nil),      // 27: signet.plan.v1.ReplacedFile
+	(*DataFiles)(nil),         // 28: signet.plan.v1.DataFiles
+	(*ManifestHeader)(nil),    // 29: signet.plan.v1.ManifestHeader
+	(*ManifestTrailer)(nil),   // 30: signet.plan.v1.ManifestTrailer
+	(*ManifestChunk)(nil),     // 31: signet.plan.v1.ManifestChunk
+	(*PinnedFile)(nil),        // 32: signet.plan.v1.PinnedFile
+	(*DeleteFile)(nil),        // 33: signet.plan.v1.DeleteFile
+	(*Source)(nil),            // 34: signet.plan.v1.Source
+	(*ExchangeSource)(nil),    // 35: signet.plan.v1.ExchangeSource
+	(*ExchangePart)(nil),      // 36: signet.plan.v1.ExchangePart
+	(*FileSource)(nil),        // 37: signet.plan.v1.FileSource
+	(*TableScan)(nil),         // 38: signet.plan.v1.TableScan
+	(*Column)(nil),            // 39: signet.plan.v1.Column
+	(*OutputColumn)(nil),      // 40: signet.plan.v1.OutputColumn
+	(*WriteTask)(nil),         // 41: signet.plan.v1.WriteTask
+	(*RewriteFiles)(nil),      // 42: signet.plan.v1.RewriteFiles
+	(*ExchangeTask)(nil),      // 43: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 44: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 45: signet.plan.v1.ExchangePartition
+	(*ResultTask)(nil),        // 46: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 47: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 48: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 49: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 50: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 51: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 52: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 53: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 54: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 55: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 56: signet.plan.v1.StageRead
+	(*Error)(nil),             // 57: signet.plan.v1.Error
+	nil,                       // 58: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 59: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 60: signet.plan.v1.Task.TraceEntry
+	nil,                       // 61: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 62: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
-	7,  // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
-	6,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
-	10, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
-	7,  // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
-	9,  // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
+	10, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
+	9,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
+	13, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
+	10, // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
+	12, // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
 	1,  // 6: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
-	6,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
+	9,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	47, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
-	8,  // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
-	11, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
-	12, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
-	14, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
-	10, // 15: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	16, // 16: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	16, // 17: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
-	3,  // 18: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	10, // 19: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	17, // 20: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
-	18, // 21: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	20, // 22: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	21, // 23: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	10, // 24: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	27, // 25: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	28, // 26: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	25, // 27: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
-	29, // 28: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
-	26, // 29: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	48, // 30: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	23, // 31: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	29, // 32: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	8,  // 33: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	23, // 34: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	6,  // 35: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	7,  // 36: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	30, // 37: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	15, // 38: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	4,  // 39: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	34, // 40: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	24, // 41: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	31, // 42: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	35, // 43: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	32, // 44: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	49, // 45: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	38, // 46: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	39, // 47: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	50, // 48: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	41, // 49: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	39, // 50: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	42, // 51: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	29, // 52: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	4,  // 53: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	43, // 54: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	44, // 55: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	45, // 56: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	51, // 57: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	5,  // 58: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	13, // 59: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	58, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	11, // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
+	14, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
+	15, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
+	17, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
+	19, // 15: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
+	3,  // 16: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
+	20, // 17: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
+	21, // 18: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
+	21, // 19: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
+	20, // 20: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
+	22, // 21: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
+	23, // 22: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
+	20, // 23: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
+	4,  // 24: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
+	13, // 25: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
+	13, // 26: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	24, // 27: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	24, // 28: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	5,  // 29: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
+	13, // 30: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	25, // 31: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	6,  // 32: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
+	26, // 33: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	27, // 34: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
+	29, // 35: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	30, // 36: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	13, // 37: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	33, // 38: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 39: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
+	37, // 40: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	38, // 41: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	35, // 42: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	39, // 43: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	36, // 44: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	59, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	32, // 46: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	39, // 47: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	11, // 48: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	32, // 49: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	9,  // 50: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	10, // 51: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	40, // 52: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	18, // 53: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	42, // 54: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
+	3,  // 55: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
+	7,  // 56: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	45, // 57: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	34, // 58: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	41, // 59: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	46, // 60: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	43, // 61: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	60, // 62: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	49, // 63: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	50, // 64: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	61, // 65: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	52, // 66: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	50, // 67: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	53, // 68: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	39, // 69: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 70: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	54, // 71: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	55, // 72: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	56, // 73: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	62, // 74: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	8,  // 75: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	16, // 76: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -4256,23 +5346,37 @@ func file_plan_v1_plan_proto_init() {
 		(*Value_Binary)(nil),
 		(*Value_Decimal)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[11].OneofWrappers = []any{}
-	file_plan_v1_plan_proto_msgTypes[16].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[10].OneofWrappers = []any{
+		(*Scope_All)(nil),
+		(*Scope_Partitions)(nil),
+		(*Scope_Filter)(nil),
+	}
+	file_plan_v1_plan_proto_msgTypes[11].OneofWrappers = []any{
+		(*Predicate_Constant)(nil),
+		(*Predicate_All)(nil),
+		(*Predicate_Any)(nil),
+		(*Predicate_Not)(nil),
+		(*Predicate_Comparison)(nil),
+		(*Predicate_IsNull)(nil),
+	}
+	file_plan_v1_plan_proto_msgTypes[16].OneofWrappers = []any{}
+	file_plan_v1_plan_proto_msgTypes[22].OneofWrappers = []any{
 		(*ManifestChunk_Header)(nil),
 		(*ManifestChunk_Files)(nil),
 		(*ManifestChunk_Trailer)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[18].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[23].OneofWrappers = []any{}
+	file_plan_v1_plan_proto_msgTypes[25].OneofWrappers = []any{
 		(*Source_File)(nil),
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[30].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[38].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[37].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[45].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -4282,8 +5386,8 @@ func file_plan_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   46,
+			NumEnums:      9,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

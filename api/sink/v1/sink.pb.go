@@ -36,19 +36,31 @@ const (
 	Capability_CAPABILITY_GROUP_COMMIT     Capability = 5 // Commit takes more than one unit
 	Capability_CAPABILITY_ABORT            Capability = 6
 	Capability_CAPABILITY_DESCRIBE_TABLE   Capability = 7
+	Capability_CAPABILITY_OVERWRITE        Capability = 8  // WRITE_MODE_OVERWRITE
+	Capability_CAPABILITY_ROW_LEVEL        Capability = 9  // WRITE_MODE_ROW_LEVEL
+	Capability_CAPABILITY_REWRITE          Capability = 10 // WRITE_MODE_REWRITE
+	Capability_CAPABILITY_REPLACE_TABLE    Capability = 11 // WRITE_MODE_REPLACE
+	Capability_CAPABILITY_ALTER_TABLE      Capability = 12 // AlterTable
+	Capability_CAPABILITY_BRANCHES         Capability = 13 // writes and scans take a branch
 )
 
 // Enum value maps for Capability.
 var (
 	Capability_name = map[int32]string{
-		0: "CAPABILITY_UNSPECIFIED",
-		1: "CAPABILITY_CREATE_TABLE",
-		2: "CAPABILITY_DROP_TABLE",
-		3: "CAPABILITY_PLAN_SCAN",
-		4: "CAPABILITY_CREATE_AS_SELECT",
-		5: "CAPABILITY_GROUP_COMMIT",
-		6: "CAPABILITY_ABORT",
-		7: "CAPABILITY_DESCRIBE_TABLE",
+		0:  "CAPABILITY_UNSPECIFIED",
+		1:  "CAPABILITY_CREATE_TABLE",
+		2:  "CAPABILITY_DROP_TABLE",
+		3:  "CAPABILITY_PLAN_SCAN",
+		4:  "CAPABILITY_CREATE_AS_SELECT",
+		5:  "CAPABILITY_GROUP_COMMIT",
+		6:  "CAPABILITY_ABORT",
+		7:  "CAPABILITY_DESCRIBE_TABLE",
+		8:  "CAPABILITY_OVERWRITE",
+		9:  "CAPABILITY_ROW_LEVEL",
+		10: "CAPABILITY_REWRITE",
+		11: "CAPABILITY_REPLACE_TABLE",
+		12: "CAPABILITY_ALTER_TABLE",
+		13: "CAPABILITY_BRANCHES",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":      0,
@@ -59,6 +71,12 @@ var (
 		"CAPABILITY_GROUP_COMMIT":     5,
 		"CAPABILITY_ABORT":            6,
 		"CAPABILITY_DESCRIBE_TABLE":   7,
+		"CAPABILITY_OVERWRITE":        8,
+		"CAPABILITY_ROW_LEVEL":        9,
+		"CAPABILITY_REWRITE":          10,
+		"CAPABILITY_REPLACE_TABLE":    11,
+		"CAPABILITY_ALTER_TABLE":      12,
+		"CAPABILITY_BRANCHES":         13,
 	}
 )
 
@@ -210,6 +228,10 @@ const (
 	WriteMode_WRITE_MODE_UNSPECIFIED WriteMode = 0
 	WriteMode_WRITE_MODE_APPEND      WriteMode = 1
 	WriteMode_WRITE_MODE_CREATE      WriteMode = 2 // CTAS: create and append in one commit
+	WriteMode_WRITE_MODE_OVERWRITE   WriteMode = 3 // adds files, and removes what the write spec's scope covers
+	WriteMode_WRITE_MODE_ROW_LEVEL   WriteMode = 4 // DELETE, UPDATE, MERGE: adds files, and removes those that the tasks have replaced
+	WriteMode_WRITE_MODE_REWRITE     WriteMode = 5 // the same rows in other files: compaction
+	WriteMode_WRITE_MODE_REPLACE     WriteMode = 6 // CREATE OR REPLACE TABLE AS: the table's definition and rows in one commit, its history stays
 )
 
 // Enum value maps for WriteMode.
@@ -218,11 +240,19 @@ var (
 		0: "WRITE_MODE_UNSPECIFIED",
 		1: "WRITE_MODE_APPEND",
 		2: "WRITE_MODE_CREATE",
+		3: "WRITE_MODE_OVERWRITE",
+		4: "WRITE_MODE_ROW_LEVEL",
+		5: "WRITE_MODE_REWRITE",
+		6: "WRITE_MODE_REPLACE",
 	}
 	WriteMode_value = map[string]int32{
 		"WRITE_MODE_UNSPECIFIED": 0,
 		"WRITE_MODE_APPEND":      1,
 		"WRITE_MODE_CREATE":      2,
+		"WRITE_MODE_OVERWRITE":   3,
+		"WRITE_MODE_ROW_LEVEL":   4,
+		"WRITE_MODE_REWRITE":     5,
+		"WRITE_MODE_REPLACE":     6,
 	}
 )
 
@@ -674,11 +704,15 @@ func (x *SortClause) GetNullsFirst() bool {
 }
 
 type PrepareWriteRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	Table         *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
-	Mode          WriteMode              `protobuf:"varint,3,opt,name=mode,proto3,enum=signet.sink.v1.WriteMode" json:"mode,omitempty"`
-	Definition    *TableDefinition       `protobuf:"bytes,4,opt,name=definition,proto3" json:"definition,omitempty"` // WRITE_MODE_CREATE
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Lease      string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Table      *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	Mode       WriteMode              `protobuf:"varint,3,opt,name=mode,proto3,enum=signet.sink.v1.WriteMode" json:"mode,omitempty"`
+	Definition *TableDefinition       `protobuf:"bytes,4,opt,name=definition,proto3" json:"definition,omitempty"` // WRITE_MODE_CREATE, WRITE_MODE_REPLACE
+	Branch     string                 `protobuf:"bytes,5,opt,name=branch,proto3" json:"branch,omitempty"`         // empty: the main one
+	Scope      *v1.Scope              `protobuf:"bytes,6,opt,name=scope,proto3" json:"scope,omitempty"`           // WRITE_MODE_OVERWRITE
+	// WRITE_MODE_ROW_LEVEL: delete, update or merge, by which a table's properties choose between copy-on-write and merge-on-read.
+	Operation     string `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,6 +773,27 @@ func (x *PrepareWriteRequest) GetDefinition() *TableDefinition {
 		return x.Definition
 	}
 	return nil
+}
+
+func (x *PrepareWriteRequest) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *PrepareWriteRequest) GetScope() *v1.Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *PrepareWriteRequest) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
 }
 
 type PrepareWriteResponse struct {
@@ -1006,8 +1061,11 @@ func (x *StageTrailer) GetTotals() *Totals {
 type Totals struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         int64                  `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
-	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"` // of data files
 	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	ReplacedFiles int64                  `protobuf:"varint,4,opt,name=replaced_files,json=replacedFiles,proto3" json:"replaced_files,omitempty"`
+	DeletedRows   int64                  `protobuf:"varint,5,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"`
+	UpdatedRows   int64                  `protobuf:"varint,6,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,6 +1117,27 @@ func (x *Totals) GetRows() int64 {
 func (x *Totals) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Totals) GetReplacedFiles() int64 {
+	if x != nil {
+		return x.ReplacedFiles
+	}
+	return 0
+}
+
+func (x *Totals) GetDeletedRows() int64 {
+	if x != nil {
+		return x.DeletedRows
+	}
+	return 0
+}
+
+func (x *Totals) GetUpdatedRows() int64 {
+	if x != nil {
+		return x.UpdatedRows
 	}
 	return 0
 }
@@ -1370,6 +1449,7 @@ type CommitResponse struct {
 	Attempts      int32                  `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	Location      string                 `protobuf:"bytes,5,opt,name=location,proto3" json:"location,omitempty"` // metadata file or log entry
 	Timings       *Timings               `protobuf:"bytes,6,opt,name=timings,proto3" json:"timings,omitempty"`
+	Metrics       *CommitMetrics         `protobuf:"bytes,7,opt,name=metrics,proto3" json:"metrics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1446,6 +1526,114 @@ func (x *CommitResponse) GetTimings() *Timings {
 	return nil
 }
 
+func (x *CommitResponse) GetMetrics() *CommitMetrics {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
+// CommitMetrics is what a commit did, as the format counts it.
+type CommitMetrics struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	SequenceNumber     int64                  `protobuf:"varint,1,opt,name=sequence_number,json=sequenceNumber,proto3" json:"sequence_number,omitempty"`
+	AddedFiles         int64                  `protobuf:"varint,2,opt,name=added_files,json=addedFiles,proto3" json:"added_files,omitempty"`
+	RemovedFiles       int64                  `protobuf:"varint,3,opt,name=removed_files,json=removedFiles,proto3" json:"removed_files,omitempty"`
+	AddedRows          int64                  `protobuf:"varint,4,opt,name=added_rows,json=addedRows,proto3" json:"added_rows,omitempty"`
+	RemovedRows        int64                  `protobuf:"varint,5,opt,name=removed_rows,json=removedRows,proto3" json:"removed_rows,omitempty"`
+	Partitions         int64                  `protobuf:"varint,6,opt,name=partitions,proto3" json:"partitions,omitempty"` // touched; -1: not known
+	AddedDeleteFiles   int64                  `protobuf:"varint,7,opt,name=added_delete_files,json=addedDeleteFiles,proto3" json:"added_delete_files,omitempty"`
+	RemovedDeleteFiles int64                  `protobuf:"varint,8,opt,name=removed_delete_files,json=removedDeleteFiles,proto3" json:"removed_delete_files,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *CommitMetrics) Reset() {
+	*x = CommitMetrics{}
+	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitMetrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitMetrics) ProtoMessage() {}
+
+func (x *CommitMetrics) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitMetrics.ProtoReflect.Descriptor instead.
+func (*CommitMetrics) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CommitMetrics) GetSequenceNumber() int64 {
+	if x != nil {
+		return x.SequenceNumber
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetAddedFiles() int64 {
+	if x != nil {
+		return x.AddedFiles
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetRemovedFiles() int64 {
+	if x != nil {
+		return x.RemovedFiles
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetAddedRows() int64 {
+	if x != nil {
+		return x.AddedRows
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetRemovedRows() int64 {
+	if x != nil {
+		return x.RemovedRows
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetPartitions() int64 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetAddedDeleteFiles() int64 {
+	if x != nil {
+		return x.AddedDeleteFiles
+	}
+	return 0
+}
+
+func (x *CommitMetrics) GetRemovedDeleteFiles() int64 {
+	if x != nil {
+		return x.RemovedDeleteFiles
+	}
+	return 0
+}
+
 // Timings are microseconds spent by step, for the benchmarks.
 type Timings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1458,7 +1646,7 @@ type Timings struct {
 
 func (x *Timings) Reset() {
 	*x = Timings{}
-	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	mi := &file_sink_v1_sink_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1658,7 @@ func (x *Timings) String() string {
 func (*Timings) ProtoMessage() {}
 
 func (x *Timings) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	mi := &file_sink_v1_sink_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1671,7 @@ func (x *Timings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timings.ProtoReflect.Descriptor instead.
 func (*Timings) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{17}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Timings) GetLoadMicros() int64 {
@@ -1519,7 +1707,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[18]
+	mi := &file_sink_v1_sink_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1719,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[18]
+	mi := &file_sink_v1_sink_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1732,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{18}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LookupRequest) GetLease() string {
@@ -1585,7 +1773,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[19]
+	mi := &file_sink_v1_sink_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1785,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[19]
+	mi := &file_sink_v1_sink_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1798,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{19}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LookupResponse) GetFound() bool {
@@ -1638,7 +1826,7 @@ type CreateTableRequest struct {
 
 func (x *CreateTableRequest) Reset() {
 	*x = CreateTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[20]
+	mi := &file_sink_v1_sink_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1838,7 @@ func (x *CreateTableRequest) String() string {
 func (*CreateTableRequest) ProtoMessage() {}
 
 func (x *CreateTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[20]
+	mi := &file_sink_v1_sink_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1851,7 @@ func (x *CreateTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTableRequest.ProtoReflect.Descriptor instead.
 func (*CreateTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{20}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateTableRequest) GetLease() string {
@@ -1698,7 +1886,7 @@ type CreateTableResponse struct {
 
 func (x *CreateTableResponse) Reset() {
 	*x = CreateTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[21]
+	mi := &file_sink_v1_sink_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1898,7 @@ func (x *CreateTableResponse) String() string {
 func (*CreateTableResponse) ProtoMessage() {}
 
 func (x *CreateTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[21]
+	mi := &file_sink_v1_sink_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1911,7 @@ func (x *CreateTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTableResponse.ProtoReflect.Descriptor instead.
 func (*CreateTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{21}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateTableResponse) GetTableUuid() string {
@@ -1757,7 +1945,7 @@ type DropTableRequest struct {
 
 func (x *DropTableRequest) Reset() {
 	*x = DropTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[22]
+	mi := &file_sink_v1_sink_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1769,7 +1957,7 @@ func (x *DropTableRequest) String() string {
 func (*DropTableRequest) ProtoMessage() {}
 
 func (x *DropTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[22]
+	mi := &file_sink_v1_sink_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1782,7 +1970,7 @@ func (x *DropTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTableRequest.ProtoReflect.Descriptor instead.
 func (*DropTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{22}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DropTableRequest) GetLease() string {
@@ -1807,7 +1995,7 @@ type DropTableResponse struct {
 
 func (x *DropTableResponse) Reset() {
 	*x = DropTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[23]
+	mi := &file_sink_v1_sink_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +2007,7 @@ func (x *DropTableResponse) String() string {
 func (*DropTableResponse) ProtoMessage() {}
 
 func (x *DropTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[23]
+	mi := &file_sink_v1_sink_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +2020,7 @@ func (x *DropTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTableResponse.ProtoReflect.Descriptor instead.
 func (*DropTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{23}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{24}
 }
 
 type DescribeTableRequest struct {
@@ -1845,7 +2033,7 @@ type DescribeTableRequest struct {
 
 func (x *DescribeTableRequest) Reset() {
 	*x = DescribeTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[24]
+	mi := &file_sink_v1_sink_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2045,7 @@ func (x *DescribeTableRequest) String() string {
 func (*DescribeTableRequest) ProtoMessage() {}
 
 func (x *DescribeTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[24]
+	mi := &file_sink_v1_sink_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2058,7 @@ func (x *DescribeTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTableRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{24}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DescribeTableRequest) GetLease() string {
@@ -1903,7 +2091,7 @@ type DescribeTableResponse struct {
 
 func (x *DescribeTableResponse) Reset() {
 	*x = DescribeTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[25]
+	mi := &file_sink_v1_sink_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2103,7 @@ func (x *DescribeTableResponse) String() string {
 func (*DescribeTableResponse) ProtoMessage() {}
 
 func (x *DescribeTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[25]
+	mi := &file_sink_v1_sink_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2116,7 @@ func (x *DescribeTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTableResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{25}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DescribeTableResponse) GetSchema() *v1.Schema {
@@ -1987,18 +2175,1388 @@ func (x *DescribeTableResponse) GetFormatVersion() int32 {
 	return 0
 }
 
+// AlterTableRequest carries changes that are made together, in one commit, or not at all.
+type AlterTableRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Table         *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	Changes       []*Change              `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	MaxAttempts   int32                  `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"` // conflicts in a row before giving up with CONFLICT
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlterTableRequest) Reset() {
+	*x = AlterTableRequest{}
+	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterTableRequest) ProtoMessage() {}
+
+func (x *AlterTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterTableRequest.ProtoReflect.Descriptor instead.
+func (*AlterTableRequest) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *AlterTableRequest) GetLease() string {
+	if x != nil {
+		return x.Lease
+	}
+	return ""
+}
+
+func (x *AlterTableRequest) GetTable() *TableRef {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *AlterTableRequest) GetChanges() []*Change {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *AlterTableRequest) GetMaxAttempts() int32 {
+	if x != nil {
+		return x.MaxAttempts
+	}
+	return 0
+}
+
+type AlterTableResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`   // current snapshot afterwards
+	Location      string                 `protobuf:"bytes,2,opt,name=location,proto3" json:"location,omitempty"` // metadata file
+	Warnings      []string               `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Unchanged     bool                   `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`                                                                    // it was so before
+	Values        map[string]string      `protobuf:"bytes,5,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // what the changes found, for people: previous and current snapshot and the like
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlterTableResponse) Reset() {
+	*x = AlterTableResponse{}
+	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterTableResponse) ProtoMessage() {}
+
+func (x *AlterTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterTableResponse.ProtoReflect.Descriptor instead.
+func (*AlterTableResponse) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *AlterTableResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *AlterTableResponse) GetLocation() string {
+	if x != nil {
+		return x.Location
+	}
+	return ""
+}
+
+func (x *AlterTableResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *AlterTableResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
+}
+
+func (x *AlterTableResponse) GetValues() map[string]string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// Change is one change of a table. Paths are column names, with dots between the names of nested fields.
+type Change struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*Change_AddColumn
+	//	*Change_DropColumn
+	//	*Change_RenameColumn
+	//	*Change_ChangeColumn
+	//	*Change_AddPartitionField
+	//	*Change_DropPartitionField
+	//	*Change_ReplacePartitionField
+	//	*Change_SetSort
+	//	*Change_SetProperties
+	//	*Change_UnsetProperties
+	//	*Change_SetRef
+	//	*Change_DropRef
+	//	*Change_SetSnapshot
+	//	*Change_ExpireSnapshots
+	//	*Change_CherryPick
+	Kind          isChange_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Change) Reset() {
+	*x = Change{}
+	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Change) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Change) ProtoMessage() {}
+
+func (x *Change) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Change.ProtoReflect.Descriptor instead.
+func (*Change) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Change) GetKind() isChange_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *Change) GetAddColumn() *AddColumn {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_AddColumn); ok {
+			return x.AddColumn
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetDropColumn() *DropColumn {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_DropColumn); ok {
+			return x.DropColumn
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetRenameColumn() *RenameColumn {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_RenameColumn); ok {
+			return x.RenameColumn
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetChangeColumn() *ChangeColumn {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_ChangeColumn); ok {
+			return x.ChangeColumn
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetAddPartitionField() *PartitionClause {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_AddPartitionField); ok {
+			return x.AddPartitionField
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetDropPartitionField() *DropPartitionField {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_DropPartitionField); ok {
+			return x.DropPartitionField
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetReplacePartitionField() *ReplacePartitionField {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_ReplacePartitionField); ok {
+			return x.ReplacePartitionField
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetSetSort() *SetSort {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_SetSort); ok {
+			return x.SetSort
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetSetProperties() *SetProperties {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_SetProperties); ok {
+			return x.SetProperties
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetUnsetProperties() *UnsetProperties {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_UnsetProperties); ok {
+			return x.UnsetProperties
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetSetRef() *SetRef {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_SetRef); ok {
+			return x.SetRef
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetDropRef() *DropRef {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_DropRef); ok {
+			return x.DropRef
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetSetSnapshot() *SetSnapshot {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_SetSnapshot); ok {
+			return x.SetSnapshot
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetExpireSnapshots() *ExpireSnapshots {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_ExpireSnapshots); ok {
+			return x.ExpireSnapshots
+		}
+	}
+	return nil
+}
+
+func (x *Change) GetCherryPick() *CherryPick {
+	if x != nil {
+		if x, ok := x.Kind.(*Change_CherryPick); ok {
+			return x.CherryPick
+		}
+	}
+	return nil
+}
+
+type isChange_Kind interface {
+	isChange_Kind()
+}
+
+type Change_AddColumn struct {
+	AddColumn *AddColumn `protobuf:"bytes,1,opt,name=add_column,json=addColumn,proto3,oneof"`
+}
+
+type Change_DropColumn struct {
+	DropColumn *DropColumn `protobuf:"bytes,2,opt,name=drop_column,json=dropColumn,proto3,oneof"`
+}
+
+type Change_RenameColumn struct {
+	RenameColumn *RenameColumn `protobuf:"bytes,3,opt,name=rename_column,json=renameColumn,proto3,oneof"`
+}
+
+type Change_ChangeColumn struct {
+	ChangeColumn *ChangeColumn `protobuf:"bytes,4,opt,name=change_column,json=changeColumn,proto3,oneof"`
+}
+
+type Change_AddPartitionField struct {
+	AddPartitionField *PartitionClause `protobuf:"bytes,5,opt,name=add_partition_field,json=addPartitionField,proto3,oneof"`
+}
+
+type Change_DropPartitionField struct {
+	DropPartitionField *DropPartitionField `protobuf:"bytes,6,opt,name=drop_partition_field,json=dropPartitionField,proto3,oneof"`
+}
+
+type Change_ReplacePartitionField struct {
+	ReplacePartitionField *ReplacePartitionField `protobuf:"bytes,7,opt,name=replace_partition_field,json=replacePartitionField,proto3,oneof"`
+}
+
+type Change_SetSort struct {
+	SetSort *SetSort `protobuf:"bytes,8,opt,name=set_sort,json=setSort,proto3,oneof"`
+}
+
+type Change_SetProperties struct {
+	SetProperties *SetProperties `protobuf:"bytes,9,opt,name=set_properties,json=setProperties,proto3,oneof"`
+}
+
+type Change_UnsetProperties struct {
+	UnsetProperties *UnsetProperties `protobuf:"bytes,10,opt,name=unset_properties,json=unsetProperties,proto3,oneof"`
+}
+
+type Change_SetRef struct {
+	SetRef *SetRef `protobuf:"bytes,11,opt,name=set_ref,json=setRef,proto3,oneof"`
+}
+
+type Change_DropRef struct {
+	DropRef *DropRef `protobuf:"bytes,12,opt,name=drop_ref,json=dropRef,proto3,oneof"`
+}
+
+type Change_SetSnapshot struct {
+	SetSnapshot *SetSnapshot `protobuf:"bytes,13,opt,name=set_snapshot,json=setSnapshot,proto3,oneof"`
+}
+
+type Change_ExpireSnapshots struct {
+	ExpireSnapshots *ExpireSnapshots `protobuf:"bytes,14,opt,name=expire_snapshots,json=expireSnapshots,proto3,oneof"`
+}
+
+type Change_CherryPick struct {
+	CherryPick *CherryPick `protobuf:"bytes,15,opt,name=cherry_pick,json=cherryPick,proto3,oneof"`
+}
+
+func (*Change_AddColumn) isChange_Kind() {}
+
+func (*Change_DropColumn) isChange_Kind() {}
+
+func (*Change_RenameColumn) isChange_Kind() {}
+
+func (*Change_ChangeColumn) isChange_Kind() {}
+
+func (*Change_AddPartitionField) isChange_Kind() {}
+
+func (*Change_DropPartitionField) isChange_Kind() {}
+
+func (*Change_ReplacePartitionField) isChange_Kind() {}
+
+func (*Change_SetSort) isChange_Kind() {}
+
+func (*Change_SetProperties) isChange_Kind() {}
+
+func (*Change_UnsetProperties) isChange_Kind() {}
+
+func (*Change_SetRef) isChange_Kind() {}
+
+func (*Change_DropRef) isChange_Kind() {}
+
+func (*Change_SetSnapshot) isChange_Kind() {}
+
+func (*Change_ExpireSnapshots) isChange_Kind() {}
+
+func (*Change_CherryPick) isChange_Kind() {}
+
+type AddColumn struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Parent         []string               `protobuf:"bytes,1,rep,name=parent,proto3" json:"parent,omitempty"` // path of the struct that gets the field; empty: the table
+	Field          *v1.Field              `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`   // id 0
+	First          bool                   `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	After          string                 `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	IfNotExists    bool                   `protobuf:"varint,5,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
+	InitialDefault *v1.Value              `protobuf:"bytes,6,opt,name=initial_default,json=initialDefault,proto3" json:"initial_default,omitempty"` // of the rows that are there (format version 3)
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AddColumn) Reset() {
+	*x = AddColumn{}
+	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddColumn) ProtoMessage() {}
+
+func (x *AddColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddColumn.ProtoReflect.Descriptor instead.
+func (*AddColumn) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *AddColumn) GetParent() []string {
+	if x != nil {
+		return x.Parent
+	}
+	return nil
+}
+
+func (x *AddColumn) GetField() *v1.Field {
+	if x != nil {
+		return x.Field
+	}
+	return nil
+}
+
+func (x *AddColumn) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
+}
+
+func (x *AddColumn) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *AddColumn) GetIfNotExists() bool {
+	if x != nil {
+		return x.IfNotExists
+	}
+	return false
+}
+
+func (x *AddColumn) GetInitialDefault() *v1.Value {
+	if x != nil {
+		return x.InitialDefault
+	}
+	return nil
+}
+
+type DropColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []string               `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
+	IfExists      bool                   `protobuf:"varint,2,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropColumn) Reset() {
+	*x = DropColumn{}
+	mi := &file_sink_v1_sink_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropColumn) ProtoMessage() {}
+
+func (x *DropColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropColumn.ProtoReflect.Descriptor instead.
+func (*DropColumn) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DropColumn) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *DropColumn) GetIfExists() bool {
+	if x != nil {
+		return x.IfExists
+	}
+	return false
+}
+
+type RenameColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []string               `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameColumn) Reset() {
+	*x = RenameColumn{}
+	mi := &file_sink_v1_sink_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameColumn) ProtoMessage() {}
+
+func (x *RenameColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
+func (*RenameColumn) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RenameColumn) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *RenameColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// ChangeColumn sets what is present.
+type ChangeColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          []string               `protobuf:"bytes,1,rep,name=path,proto3" json:"path,omitempty"`
+	Type          *v1.Type               `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Doc           *string                `protobuf:"bytes,3,opt,name=doc,proto3,oneof" json:"doc,omitempty"`
+	Optional      bool                   `protobuf:"varint,4,opt,name=optional,proto3" json:"optional,omitempty"` // DROP NOT NULL
+	Required      bool                   `protobuf:"varint,5,opt,name=required,proto3" json:"required,omitempty"` // SET NOT NULL
+	First         bool                   `protobuf:"varint,6,opt,name=first,proto3" json:"first,omitempty"`
+	After         string                 `protobuf:"bytes,7,opt,name=after,proto3" json:"after,omitempty"`
+	WriteDefault  *v1.Value              `protobuf:"bytes,8,opt,name=write_default,json=writeDefault,proto3" json:"write_default,omitempty"`
+	DropDefault   bool                   `protobuf:"varint,9,opt,name=drop_default,json=dropDefault,proto3" json:"drop_default,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeColumn) Reset() {
+	*x = ChangeColumn{}
+	mi := &file_sink_v1_sink_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeColumn) ProtoMessage() {}
+
+func (x *ChangeColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeColumn.ProtoReflect.Descriptor instead.
+func (*ChangeColumn) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ChangeColumn) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *ChangeColumn) GetType() *v1.Type {
+	if x != nil {
+		return x.Type
+	}
+	return nil
+}
+
+func (x *ChangeColumn) GetDoc() string {
+	if x != nil && x.Doc != nil {
+		return *x.Doc
+	}
+	return ""
+}
+
+func (x *ChangeColumn) GetOptional() bool {
+	if x != nil {
+		return x.Optional
+	}
+	return false
+}
+
+func (x *ChangeColumn) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *ChangeColumn) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
+}
+
+func (x *ChangeColumn) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *ChangeColumn) GetWriteDefault() *v1.Value {
+	if x != nil {
+		return x.WriteDefault
+	}
+	return nil
+}
+
+func (x *ChangeColumn) GetDropDefault() bool {
+	if x != nil {
+		return x.DropDefault
+	}
+	return false
+}
+
+type DropPartitionField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Which:
+	//
+	//	*DropPartitionField_Name
+	//	*DropPartitionField_Term
+	Which         isDropPartitionField_Which `protobuf_oneof:"which"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropPartitionField) Reset() {
+	*x = DropPartitionField{}
+	mi := &file_sink_v1_sink_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropPartitionField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropPartitionField) ProtoMessage() {}
+
+func (x *DropPartitionField) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropPartitionField.ProtoReflect.Descriptor instead.
+func (*DropPartitionField) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *DropPartitionField) GetWhich() isDropPartitionField_Which {
+	if x != nil {
+		return x.Which
+	}
+	return nil
+}
+
+func (x *DropPartitionField) GetName() string {
+	if x != nil {
+		if x, ok := x.Which.(*DropPartitionField_Name); ok {
+			return x.Name
+		}
+	}
+	return ""
+}
+
+func (x *DropPartitionField) GetTerm() *PartitionClause {
+	if x != nil {
+		if x, ok := x.Which.(*DropPartitionField_Term); ok {
+			return x.Term
+		}
+	}
+	return nil
+}
+
+type isDropPartitionField_Which interface {
+	isDropPartitionField_Which()
+}
+
+type DropPartitionField_Name struct {
+	Name string `protobuf:"bytes,1,opt,name=name,proto3,oneof"`
+}
+
+type DropPartitionField_Term struct {
+	Term *PartitionClause `protobuf:"bytes,2,opt,name=term,proto3,oneof"`
+}
+
+func (*DropPartitionField_Name) isDropPartitionField_Which() {}
+
+func (*DropPartitionField_Term) isDropPartitionField_Which() {}
+
+type ReplacePartitionField struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Drop          *DropPartitionField    `protobuf:"bytes,1,opt,name=drop,proto3" json:"drop,omitempty"`
+	Add           *PartitionClause       `protobuf:"bytes,2,opt,name=add,proto3" json:"add,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplacePartitionField) Reset() {
+	*x = ReplacePartitionField{}
+	mi := &file_sink_v1_sink_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplacePartitionField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplacePartitionField) ProtoMessage() {}
+
+func (x *ReplacePartitionField) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplacePartitionField.ProtoReflect.Descriptor instead.
+func (*ReplacePartitionField) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ReplacePartitionField) GetDrop() *DropPartitionField {
+	if x != nil {
+		return x.Drop
+	}
+	return nil
+}
+
+func (x *ReplacePartitionField) GetAdd() *PartitionClause {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+type SetSort struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sort          []*SortClause          `protobuf:"bytes,1,rep,name=sort,proto3" json:"sort,omitempty"` // none: unordered
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSort) Reset() {
+	*x = SetSort{}
+	mi := &file_sink_v1_sink_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSort) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSort) ProtoMessage() {}
+
+func (x *SetSort) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSort.ProtoReflect.Descriptor instead.
+func (*SetSort) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *SetSort) GetSort() []*SortClause {
+	if x != nil {
+		return x.Sort
+	}
+	return nil
+}
+
+type SetProperties struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Properties    map[string]string      `protobuf:"bytes,1,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetProperties) Reset() {
+	*x = SetProperties{}
+	mi := &file_sink_v1_sink_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetProperties) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetProperties) ProtoMessage() {}
+
+func (x *SetProperties) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetProperties.ProtoReflect.Descriptor instead.
+func (*SetProperties) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *SetProperties) GetProperties() map[string]string {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+type UnsetProperties struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Names         []string               `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	IfExists      bool                   `protobuf:"varint,2,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnsetProperties) Reset() {
+	*x = UnsetProperties{}
+	mi := &file_sink_v1_sink_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnsetProperties) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnsetProperties) ProtoMessage() {}
+
+func (x *UnsetProperties) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnsetProperties.ProtoReflect.Descriptor instead.
+func (*UnsetProperties) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *UnsetProperties) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *UnsetProperties) GetIfExists() bool {
+	if x != nil {
+		return x.IfExists
+	}
+	return false
+}
+
+// SetRef creates or moves a branch or a tag.
+type SetRef struct {
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	Name                 string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Tag                  bool                   `protobuf:"varint,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	Snapshot             string                 `protobuf:"bytes,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"` // empty: the head of the main branch
+	IfNotExists          bool                   `protobuf:"varint,4,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
+	OrReplace            bool                   `protobuf:"varint,5,opt,name=or_replace,json=orReplace,proto3" json:"or_replace,omitempty"`
+	MaxRefAgeMillis      *int64                 `protobuf:"varint,6,opt,name=max_ref_age_millis,json=maxRefAgeMillis,proto3,oneof" json:"max_ref_age_millis,omitempty"`
+	MaxSnapshotAgeMillis *int64                 `protobuf:"varint,7,opt,name=max_snapshot_age_millis,json=maxSnapshotAgeMillis,proto3,oneof" json:"max_snapshot_age_millis,omitempty"`
+	MinSnapshotsToKeep   *int32                 `protobuf:"varint,8,opt,name=min_snapshots_to_keep,json=minSnapshotsToKeep,proto3,oneof" json:"min_snapshots_to_keep,omitempty"`
+	FastForward          bool                   `protobuf:"varint,9,opt,name=fast_forward,json=fastForward,proto3" json:"fast_forward,omitempty"` // only to a descendant of where it is
+	From                 string                 `protobuf:"bytes,10,opt,name=from,proto3" json:"from,omitempty"`                                  // the branch or tag to take the snapshot from
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *SetRef) Reset() {
+	*x = SetRef{}
+	mi := &file_sink_v1_sink_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRef) ProtoMessage() {}
+
+func (x *SetRef) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRef.ProtoReflect.Descriptor instead.
+func (*SetRef) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *SetRef) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetRef) GetTag() bool {
+	if x != nil {
+		return x.Tag
+	}
+	return false
+}
+
+func (x *SetRef) GetSnapshot() string {
+	if x != nil {
+		return x.Snapshot
+	}
+	return ""
+}
+
+func (x *SetRef) GetIfNotExists() bool {
+	if x != nil {
+		return x.IfNotExists
+	}
+	return false
+}
+
+func (x *SetRef) GetOrReplace() bool {
+	if x != nil {
+		return x.OrReplace
+	}
+	return false
+}
+
+func (x *SetRef) GetMaxRefAgeMillis() int64 {
+	if x != nil && x.MaxRefAgeMillis != nil {
+		return *x.MaxRefAgeMillis
+	}
+	return 0
+}
+
+func (x *SetRef) GetMaxSnapshotAgeMillis() int64 {
+	if x != nil && x.MaxSnapshotAgeMillis != nil {
+		return *x.MaxSnapshotAgeMillis
+	}
+	return 0
+}
+
+func (x *SetRef) GetMinSnapshotsToKeep() int32 {
+	if x != nil && x.MinSnapshotsToKeep != nil {
+		return *x.MinSnapshotsToKeep
+	}
+	return 0
+}
+
+func (x *SetRef) GetFastForward() bool {
+	if x != nil {
+		return x.FastForward
+	}
+	return false
+}
+
+func (x *SetRef) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+type DropRef struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Tag           bool                   `protobuf:"varint,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	IfExists      bool                   `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropRef) Reset() {
+	*x = DropRef{}
+	mi := &file_sink_v1_sink_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropRef) ProtoMessage() {}
+
+func (x *DropRef) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropRef.ProtoReflect.Descriptor instead.
+func (*DropRef) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *DropRef) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DropRef) GetTag() bool {
+	if x != nil {
+		return x.Tag
+	}
+	return false
+}
+
+func (x *DropRef) GetIfExists() bool {
+	if x != nil {
+		return x.IfExists
+	}
+	return false
+}
+
+// SetSnapshot makes another snapshot current on the main branch.
+type SetSnapshot struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot      string                 `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	BeforeMillis  *int64                 `protobuf:"varint,2,opt,name=before_millis,json=beforeMillis,proto3,oneof" json:"before_millis,omitempty"` // in place of snapshot: the newest ancestor that is older
+	Ancestor      bool                   `protobuf:"varint,3,opt,name=ancestor,proto3" json:"ancestor,omitempty"`                                   // rollback: only to an ancestor of the current one
+	Ref           string                 `protobuf:"bytes,4,opt,name=ref,proto3" json:"ref,omitempty"`                                              // in place of snapshot
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSnapshot) Reset() {
+	*x = SetSnapshot{}
+	mi := &file_sink_v1_sink_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSnapshot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSnapshot) ProtoMessage() {}
+
+func (x *SetSnapshot) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSnapshot.ProtoReflect.Descriptor instead.
+func (*SetSnapshot) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *SetSnapshot) GetSnapshot() string {
+	if x != nil {
+		return x.Snapshot
+	}
+	return ""
+}
+
+func (x *SetSnapshot) GetBeforeMillis() int64 {
+	if x != nil && x.BeforeMillis != nil {
+		return *x.BeforeMillis
+	}
+	return 0
+}
+
+func (x *SetSnapshot) GetAncestor() bool {
+	if x != nil {
+		return x.Ancestor
+	}
+	return false
+}
+
+func (x *SetSnapshot) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+// ExpireSnapshots removes snapshots from the metadata. The host removes the files that nothing needs any more.
+type ExpireSnapshots struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	OlderThanMillis *int64                 `protobuf:"varint,1,opt,name=older_than_millis,json=olderThanMillis,proto3,oneof" json:"older_than_millis,omitempty"`
+	RetainLast      *int32                 `protobuf:"varint,2,opt,name=retain_last,json=retainLast,proto3,oneof" json:"retain_last,omitempty"`
+	Snapshots       []string               `protobuf:"bytes,3,rep,name=snapshots,proto3" json:"snapshots,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ExpireSnapshots) Reset() {
+	*x = ExpireSnapshots{}
+	mi := &file_sink_v1_sink_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpireSnapshots) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpireSnapshots) ProtoMessage() {}
+
+func (x *ExpireSnapshots) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpireSnapshots.ProtoReflect.Descriptor instead.
+func (*ExpireSnapshots) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ExpireSnapshots) GetOlderThanMillis() int64 {
+	if x != nil && x.OlderThanMillis != nil {
+		return *x.OlderThanMillis
+	}
+	return 0
+}
+
+func (x *ExpireSnapshots) GetRetainLast() int32 {
+	if x != nil && x.RetainLast != nil {
+		return *x.RetainLast
+	}
+	return 0
+}
+
+func (x *ExpireSnapshots) GetSnapshots() []string {
+	if x != nil {
+		return x.Snapshots
+	}
+	return nil
+}
+
+// CherryPick puts the changes of a staged snapshot on top of the main branch.
+type CherryPick struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot      string                 `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	WapId         string                 `protobuf:"bytes,2,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"` // in place of snapshot
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CherryPick) Reset() {
+	*x = CherryPick{}
+	mi := &file_sink_v1_sink_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CherryPick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CherryPick) ProtoMessage() {}
+
+func (x *CherryPick) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CherryPick.ProtoReflect.Descriptor instead.
+func (*CherryPick) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CherryPick) GetSnapshot() string {
+	if x != nil {
+		return x.Snapshot
+	}
+	return ""
+}
+
+func (x *CherryPick) GetWapId() string {
+	if x != nil {
+		return x.WapId
+	}
+	return ""
+}
+
 type PlanScanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Table         *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
-	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"` // empty: current
+	Version       string                 `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`                                  // empty: current
+	Ref           string                 `protobuf:"bytes,4,opt,name=ref,proto3" json:"ref,omitempty"`                                          // branch or tag, in place of version
+	AsOfMillis    *int64                 `protobuf:"varint,5,opt,name=as_of_millis,json=asOfMillis,proto3,oneof" json:"as_of_millis,omitempty"` // in place of version: the newest snapshot of the main branch that is not younger
+	Filter        *v1.Predicate          `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`                                    // files without a row for which it is true may be left out
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanScanRequest) Reset() {
 	*x = PlanScanRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[26]
+	mi := &file_sink_v1_sink_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +3568,7 @@ func (x *PlanScanRequest) String() string {
 func (*PlanScanRequest) ProtoMessage() {}
 
 func (x *PlanScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[26]
+	mi := &file_sink_v1_sink_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +3581,7 @@ func (x *PlanScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScanRequest.ProtoReflect.Descriptor instead.
 func (*PlanScanRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{26}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlanScanRequest) GetLease() string {
@@ -2047,6 +3605,27 @@ func (x *PlanScanRequest) GetVersion() string {
 	return ""
 }
 
+func (x *PlanScanRequest) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *PlanScanRequest) GetAsOfMillis() int64 {
+	if x != nil && x.AsOfMillis != nil {
+		return *x.AsOfMillis
+	}
+	return 0
+}
+
+func (x *PlanScanRequest) GetFilter() *v1.Predicate {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
 type PlanScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first message carries everything but the files; files follow in batches of at most 1,000.
@@ -2061,7 +3640,7 @@ type PlanScanResponse struct {
 
 func (x *PlanScanResponse) Reset() {
 	*x = PlanScanResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	mi := &file_sink_v1_sink_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +3652,7 @@ func (x *PlanScanResponse) String() string {
 func (*PlanScanResponse) ProtoMessage() {}
 
 func (x *PlanScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	mi := &file_sink_v1_sink_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +3665,7 @@ func (x *PlanScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScanResponse.ProtoReflect.Descriptor instead.
 func (*PlanScanResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{27}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlanScanResponse) GetSchema() *v1.Schema {
@@ -2125,19 +3704,23 @@ func (x *PlanScanResponse) GetFiles() []*ScanFile {
 }
 
 type ScanFile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uri           string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
-	SizeBytes     int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	RecordCount   int64                  `protobuf:"varint,3,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
-	Constants     []*v1.Value            `protobuf:"bytes,4,rep,name=constants,proto3" json:"constants,omitempty"`
-	SplitOffsets  []int64                `protobuf:"varint,5,rep,packed,name=split_offsets,json=splitOffsets,proto3" json:"split_offsets,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Uri                string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	SizeBytes          int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	RecordCount        int64                  `protobuf:"varint,3,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
+	Constants          []*v1.Value            `protobuf:"bytes,4,rep,name=constants,proto3" json:"constants,omitempty"`
+	SplitOffsets       []int64                `protobuf:"varint,5,rep,packed,name=split_offsets,json=splitOffsets,proto3" json:"split_offsets,omitempty"`
+	Deletes            []*v1.DeleteFile       `protobuf:"bytes,6,rep,name=deletes,proto3" json:"deletes,omitempty"` // paths are URIs here
+	FirstRowId         *int64                 `protobuf:"varint,7,opt,name=first_row_id,json=firstRowId,proto3,oneof" json:"first_row_id,omitempty"`
+	DataSequenceNumber int64                  `protobuf:"varint,8,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"`
+	SpecId             int32                  `protobuf:"varint,9,opt,name=spec_id,json=specId,proto3" json:"spec_id,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ScanFile) Reset() {
 	*x = ScanFile{}
-	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	mi := &file_sink_v1_sink_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +3732,7 @@ func (x *ScanFile) String() string {
 func (*ScanFile) ProtoMessage() {}
 
 func (x *ScanFile) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	mi := &file_sink_v1_sink_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +3745,7 @@ func (x *ScanFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanFile.ProtoReflect.Descriptor instead.
 func (*ScanFile) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{28}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ScanFile) GetUri() string {
@@ -2200,6 +3783,34 @@ func (x *ScanFile) GetSplitOffsets() []int64 {
 	return nil
 }
 
+func (x *ScanFile) GetDeletes() []*v1.DeleteFile {
+	if x != nil {
+		return x.Deletes
+	}
+	return nil
+}
+
+func (x *ScanFile) GetFirstRowId() int64 {
+	if x != nil && x.FirstRowId != nil {
+		return *x.FirstRowId
+	}
+	return 0
+}
+
+func (x *ScanFile) GetDataSequenceNumber() int64 {
+	if x != nil {
+		return x.DataSequenceNumber
+	}
+	return 0
+}
+
+func (x *ScanFile) GetSpecId() int32 {
+	if x != nil {
+		return x.SpecId
+	}
+	return 0
+}
+
 type AbortRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
@@ -2211,7 +3822,7 @@ type AbortRequest struct {
 
 func (x *AbortRequest) Reset() {
 	*x = AbortRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	mi := &file_sink_v1_sink_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2223,7 +3834,7 @@ func (x *AbortRequest) String() string {
 func (*AbortRequest) ProtoMessage() {}
 
 func (x *AbortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	mi := &file_sink_v1_sink_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2236,7 +3847,7 @@ func (x *AbortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequest.ProtoReflect.Descriptor instead.
 func (*AbortRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{29}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AbortRequest) GetLease() string {
@@ -2268,7 +3879,7 @@ type AbortResponse struct {
 
 func (x *AbortResponse) Reset() {
 	*x = AbortResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +3891,7 @@ func (x *AbortResponse) String() string {
 func (*AbortResponse) ProtoMessage() {}
 
 func (x *AbortResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +3904,7 @@ func (x *AbortResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortResponse.ProtoReflect.Descriptor instead.
 func (*AbortResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{30}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
 }
 
 var File_sink_v1_sink_proto protoreflect.FileDescriptor
@@ -2340,14 +3951,17 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"descending\x18\x04 \x01(\bR\n" +
 	"descending\x12\x1f\n" +
 	"\vnulls_first\x18\x05 \x01(\bR\n" +
-	"nullsFirst\"\xcb\x01\n" +
+	"nullsFirst\"\xae\x02\n" +
 	"\x13PrepareWriteRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12-\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x19.signet.sink.v1.WriteModeR\x04mode\x12?\n" +
 	"\n" +
 	"definition\x18\x04 \x01(\v2\x1f.signet.sink.v1.TableDefinitionR\n" +
-	"definition\"E\n" +
+	"definition\x12\x16\n" +
+	"\x06branch\x18\x05 \x01(\tR\x06branch\x12+\n" +
+	"\x05scope\x18\x06 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12\x1c\n" +
+	"\toperation\x18\a \x01(\tR\toperation\"E\n" +
 	"\x14PrepareWriteResponse\x12-\n" +
 	"\x04spec\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\"\x99\x01\n" +
 	"\vStageHeader\x12\x14\n" +
@@ -2362,11 +3976,14 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x04part\"\\\n" +
 	"\fStageTrailer\x12\x1c\n" +
 	"\tmanifests\x18\x01 \x01(\x03R\tmanifests\x12.\n" +
-	"\x06totals\x18\x02 \x01(\v2\x16.signet.sink.v1.TotalsR\x06totals\"H\n" +
+	"\x06totals\x18\x02 \x01(\v2\x16.signet.sink.v1.TotalsR\x06totals\"\xb5\x01\n" +
 	"\x06Totals\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x03R\x05files\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"9\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12%\n" +
+	"\x0ereplaced_files\x18\x04 \x01(\x03R\rreplacedFiles\x12!\n" +
+	"\fdeleted_rows\x18\x05 \x01(\x03R\vdeletedRows\x12!\n" +
+	"\fupdated_rows\x18\x06 \x01(\x03R\vupdatedRows\"9\n" +
 	"\tStagedRef\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x18\n" +
 	"\aobjects\x18\x02 \x03(\tR\aobjects\"n\n" +
@@ -2395,14 +4012,28 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x05units\x18\x05 \x03(\v2\x14.signet.sink.v1.UnitR\x05units\x12!\n" +
 	"\fkeep_markers\x18\x06 \x03(\tR\vkeepMarkers\x12'\n" +
 	"\x0fmarker_property\x18\a \x01(\tR\x0emarkerProperty\x12!\n" +
-	"\fmax_attempts\x18\b \x01(\x05R\vmaxAttempts\"\xe2\x01\n" +
+	"\fmax_attempts\x18\b \x01(\x05R\vmaxAttempts\"\x9b\x02\n" +
 	"\x0eCommitResponse\x121\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x17.signet.sink.v1.OutcomeR\aoutcome\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1a\n" +
 	"\battempts\x18\x04 \x01(\x05R\battempts\x12\x1a\n" +
 	"\blocation\x18\x05 \x01(\tR\blocation\x121\n" +
-	"\atimings\x18\x06 \x01(\v2\x17.signet.sink.v1.TimingsR\atimings\"r\n" +
+	"\atimings\x18\x06 \x01(\v2\x17.signet.sink.v1.TimingsR\atimings\x127\n" +
+	"\ametrics\x18\a \x01(\v2\x1d.signet.sink.v1.CommitMetricsR\ametrics\"\xc0\x02\n" +
+	"\rCommitMetrics\x12'\n" +
+	"\x0fsequence_number\x18\x01 \x01(\x03R\x0esequenceNumber\x12\x1f\n" +
+	"\vadded_files\x18\x02 \x01(\x03R\n" +
+	"addedFiles\x12#\n" +
+	"\rremoved_files\x18\x03 \x01(\x03R\fremovedFiles\x12\x1d\n" +
+	"\n" +
+	"added_rows\x18\x04 \x01(\x03R\taddedRows\x12!\n" +
+	"\fremoved_rows\x18\x05 \x01(\x03R\vremovedRows\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x06 \x01(\x03R\n" +
+	"partitions\x12,\n" +
+	"\x12added_delete_files\x18\a \x01(\x03R\x10addedDeleteFiles\x120\n" +
+	"\x14removed_delete_files\x18\b \x01(\x03R\x12removedDeleteFiles\"r\n" +
 	"\aTimings\x12\x1f\n" +
 	"\vload_micros\x18\x01 \x01(\x03R\n" +
 	"loadMicros\x12!\n" +
@@ -2448,30 +4079,157 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x0eformat_version\x18\b \x01(\x05R\rformatVersion\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"q\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
+	"\x11AlterTableRequest\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
+	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x120\n" +
+	"\achanges\x18\x03 \x03(\v2\x16.signet.sink.v1.ChangeR\achanges\x12!\n" +
+	"\fmax_attempts\x18\x04 \x01(\x05R\vmaxAttempts\"\x87\x02\n" +
+	"\x12AlterTableResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
+	"\blocation\x18\x02 \x01(\tR\blocation\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x1c\n" +
+	"\tunchanged\x18\x04 \x01(\bR\tunchanged\x12F\n" +
+	"\x06values\x18\x05 \x03(\v2..signet.sink.v1.AlterTableResponse.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\b\n" +
+	"\x06Change\x12:\n" +
+	"\n" +
+	"add_column\x18\x01 \x01(\v2\x19.signet.sink.v1.AddColumnH\x00R\taddColumn\x12=\n" +
+	"\vdrop_column\x18\x02 \x01(\v2\x1a.signet.sink.v1.DropColumnH\x00R\n" +
+	"dropColumn\x12C\n" +
+	"\rrename_column\x18\x03 \x01(\v2\x1c.signet.sink.v1.RenameColumnH\x00R\frenameColumn\x12C\n" +
+	"\rchange_column\x18\x04 \x01(\v2\x1c.signet.sink.v1.ChangeColumnH\x00R\fchangeColumn\x12Q\n" +
+	"\x13add_partition_field\x18\x05 \x01(\v2\x1f.signet.sink.v1.PartitionClauseH\x00R\x11addPartitionField\x12V\n" +
+	"\x14drop_partition_field\x18\x06 \x01(\v2\".signet.sink.v1.DropPartitionFieldH\x00R\x12dropPartitionField\x12_\n" +
+	"\x17replace_partition_field\x18\a \x01(\v2%.signet.sink.v1.ReplacePartitionFieldH\x00R\x15replacePartitionField\x124\n" +
+	"\bset_sort\x18\b \x01(\v2\x17.signet.sink.v1.SetSortH\x00R\asetSort\x12F\n" +
+	"\x0eset_properties\x18\t \x01(\v2\x1d.signet.sink.v1.SetPropertiesH\x00R\rsetProperties\x12L\n" +
+	"\x10unset_properties\x18\n" +
+	" \x01(\v2\x1f.signet.sink.v1.UnsetPropertiesH\x00R\x0funsetProperties\x121\n" +
+	"\aset_ref\x18\v \x01(\v2\x16.signet.sink.v1.SetRefH\x00R\x06setRef\x124\n" +
+	"\bdrop_ref\x18\f \x01(\v2\x17.signet.sink.v1.DropRefH\x00R\adropRef\x12@\n" +
+	"\fset_snapshot\x18\r \x01(\v2\x1b.signet.sink.v1.SetSnapshotH\x00R\vsetSnapshot\x12L\n" +
+	"\x10expire_snapshots\x18\x0e \x01(\v2\x1f.signet.sink.v1.ExpireSnapshotsH\x00R\x0fexpireSnapshots\x12=\n" +
+	"\vcherry_pick\x18\x0f \x01(\v2\x1a.signet.sink.v1.CherryPickH\x00R\n" +
+	"cherryPickB\x06\n" +
+	"\x04kind\"\xe0\x01\n" +
+	"\tAddColumn\x12\x16\n" +
+	"\x06parent\x18\x01 \x03(\tR\x06parent\x12+\n" +
+	"\x05field\x18\x02 \x01(\v2\x15.signet.plan.v1.FieldR\x05field\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\bR\x05first\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\x12\"\n" +
+	"\rif_not_exists\x18\x05 \x01(\bR\vifNotExists\x12>\n" +
+	"\x0finitial_default\x18\x06 \x01(\v2\x15.signet.plan.v1.ValueR\x0einitialDefault\"=\n" +
+	"\n" +
+	"DropColumn\x12\x12\n" +
+	"\x04path\x18\x01 \x03(\tR\x04path\x12\x1b\n" +
+	"\tif_exists\x18\x02 \x01(\bR\bifExists\"6\n" +
+	"\fRenameColumn\x12\x12\n" +
+	"\x04path\x18\x01 \x03(\tR\x04path\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xae\x02\n" +
+	"\fChangeColumn\x12\x12\n" +
+	"\x04path\x18\x01 \x03(\tR\x04path\x12(\n" +
+	"\x04type\x18\x02 \x01(\v2\x14.signet.plan.v1.TypeR\x04type\x12\x15\n" +
+	"\x03doc\x18\x03 \x01(\tH\x00R\x03doc\x88\x01\x01\x12\x1a\n" +
+	"\boptional\x18\x04 \x01(\bR\boptional\x12\x1a\n" +
+	"\brequired\x18\x05 \x01(\bR\brequired\x12\x14\n" +
+	"\x05first\x18\x06 \x01(\bR\x05first\x12\x14\n" +
+	"\x05after\x18\a \x01(\tR\x05after\x12:\n" +
+	"\rwrite_default\x18\b \x01(\v2\x15.signet.plan.v1.ValueR\fwriteDefault\x12!\n" +
+	"\fdrop_default\x18\t \x01(\bR\vdropDefaultB\x06\n" +
+	"\x04_doc\"j\n" +
+	"\x12DropPartitionField\x12\x14\n" +
+	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x125\n" +
+	"\x04term\x18\x02 \x01(\v2\x1f.signet.sink.v1.PartitionClauseH\x00R\x04termB\a\n" +
+	"\x05which\"\x82\x01\n" +
+	"\x15ReplacePartitionField\x126\n" +
+	"\x04drop\x18\x01 \x01(\v2\".signet.sink.v1.DropPartitionFieldR\x04drop\x121\n" +
+	"\x03add\x18\x02 \x01(\v2\x1f.signet.sink.v1.PartitionClauseR\x03add\"9\n" +
+	"\aSetSort\x12.\n" +
+	"\x04sort\x18\x01 \x03(\v2\x1a.signet.sink.v1.SortClauseR\x04sort\"\x9d\x01\n" +
+	"\rSetProperties\x12M\n" +
+	"\n" +
+	"properties\x18\x01 \x03(\v2-.signet.sink.v1.SetProperties.PropertiesEntryR\n" +
+	"properties\x1a=\n" +
+	"\x0fPropertiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
+	"\x0fUnsetProperties\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\x12\x1b\n" +
+	"\tif_exists\x18\x02 \x01(\bR\bifExists\"\xb7\x03\n" +
+	"\x06SetRef\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\bR\x03tag\x12\x1a\n" +
+	"\bsnapshot\x18\x03 \x01(\tR\bsnapshot\x12\"\n" +
+	"\rif_not_exists\x18\x04 \x01(\bR\vifNotExists\x12\x1d\n" +
+	"\n" +
+	"or_replace\x18\x05 \x01(\bR\torReplace\x120\n" +
+	"\x12max_ref_age_millis\x18\x06 \x01(\x03H\x00R\x0fmaxRefAgeMillis\x88\x01\x01\x12:\n" +
+	"\x17max_snapshot_age_millis\x18\a \x01(\x03H\x01R\x14maxSnapshotAgeMillis\x88\x01\x01\x126\n" +
+	"\x15min_snapshots_to_keep\x18\b \x01(\x05H\x02R\x12minSnapshotsToKeep\x88\x01\x01\x12!\n" +
+	"\ffast_forward\x18\t \x01(\bR\vfastForward\x12\x12\n" +
+	"\x04from\x18\n" +
+	" \x01(\tR\x04fromB\x15\n" +
+	"\x13_max_ref_age_millisB\x1a\n" +
+	"\x18_max_snapshot_age_millisB\x18\n" +
+	"\x16_min_snapshots_to_keep\"L\n" +
+	"\aDropRef\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\bR\x03tag\x12\x1b\n" +
+	"\tif_exists\x18\x03 \x01(\bR\bifExists\"\x93\x01\n" +
+	"\vSetSnapshot\x12\x1a\n" +
+	"\bsnapshot\x18\x01 \x01(\tR\bsnapshot\x12(\n" +
+	"\rbefore_millis\x18\x02 \x01(\x03H\x00R\fbeforeMillis\x88\x01\x01\x12\x1a\n" +
+	"\bancestor\x18\x03 \x01(\bR\bancestor\x12\x10\n" +
+	"\x03ref\x18\x04 \x01(\tR\x03refB\x10\n" +
+	"\x0e_before_millis\"\xac\x01\n" +
+	"\x0fExpireSnapshots\x12/\n" +
+	"\x11older_than_millis\x18\x01 \x01(\x03H\x00R\x0folderThanMillis\x88\x01\x01\x12$\n" +
+	"\vretain_last\x18\x02 \x01(\x05H\x01R\n" +
+	"retainLast\x88\x01\x01\x12\x1c\n" +
+	"\tsnapshots\x18\x03 \x03(\tR\tsnapshotsB\x14\n" +
+	"\x12_older_than_millisB\x0e\n" +
+	"\f_retain_last\"?\n" +
+	"\n" +
+	"CherryPick\x12\x1a\n" +
+	"\bsnapshot\x18\x01 \x01(\tR\bsnapshot\x12\x15\n" +
+	"\x06wap_id\x18\x02 \x01(\tR\x05wapId\"\xee\x01\n" +
 	"\x0fPlanScanRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\tR\aversion\"\xce\x01\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x10\n" +
+	"\x03ref\x18\x04 \x01(\tR\x03ref\x12%\n" +
+	"\fas_of_millis\x18\x05 \x01(\x03H\x00R\n" +
+	"asOfMillis\x88\x01\x01\x121\n" +
+	"\x06filter\x18\x06 \x01(\v2\x19.signet.plan.v1.PredicateR\x06filterB\x0f\n" +
+	"\r_as_of_millis\"\xce\x01\n" +
 	"\x10PlanScanResponse\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x03 \x01(\tR\ttableUuid\x12!\n" +
 	"\fconstant_ids\x18\x04 \x03(\x05R\vconstantIds\x12.\n" +
-	"\x05files\x18\x05 \x03(\v2\x18.signet.sink.v1.ScanFileR\x05files\"\xb8\x01\n" +
+	"\x05files\x18\x05 \x03(\v2\x18.signet.sink.v1.ScanFileR\x05files\"\xf1\x02\n" +
 	"\bScanFile\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
 	"\n" +
 	"size_bytes\x18\x02 \x01(\x03R\tsizeBytes\x12!\n" +
 	"\frecord_count\x18\x03 \x01(\x03R\vrecordCount\x123\n" +
 	"\tconstants\x18\x04 \x03(\v2\x15.signet.plan.v1.ValueR\tconstants\x12#\n" +
-	"\rsplit_offsets\x18\x05 \x03(\x03R\fsplitOffsets\"k\n" +
+	"\rsplit_offsets\x18\x05 \x03(\x03R\fsplitOffsets\x124\n" +
+	"\adeletes\x18\x06 \x03(\v2\x1a.signet.plan.v1.DeleteFileR\adeletes\x12%\n" +
+	"\ffirst_row_id\x18\a \x01(\x03H\x00R\n" +
+	"firstRowId\x88\x01\x01\x120\n" +
+	"\x14data_sequence_number\x18\b \x01(\x03R\x12dataSequenceNumber\x12\x17\n" +
+	"\aspec_id\x18\t \x01(\x05R\x06specIdB\x0f\n" +
+	"\r_first_row_id\"k\n" +
 	"\fAbortRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\tR\x05jobId\"\x0f\n" +
-	"\rAbortResponse*\xed\x01\n" +
+	"\rAbortResponse*\x8c\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -2481,7 +4239,14 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x1bCAPABILITY_CREATE_AS_SELECT\x10\x04\x12\x1b\n" +
 	"\x17CAPABILITY_GROUP_COMMIT\x10\x05\x12\x14\n" +
 	"\x10CAPABILITY_ABORT\x10\x06\x12\x1d\n" +
-	"\x19CAPABILITY_DESCRIBE_TABLE\x10\a*z\n" +
+	"\x19CAPABILITY_DESCRIBE_TABLE\x10\a\x12\x18\n" +
+	"\x14CAPABILITY_OVERWRITE\x10\b\x12\x18\n" +
+	"\x14CAPABILITY_ROW_LEVEL\x10\t\x12\x16\n" +
+	"\x12CAPABILITY_REWRITE\x10\n" +
+	"\x12\x1c\n" +
+	"\x18CAPABILITY_REPLACE_TABLE\x10\v\x12\x1a\n" +
+	"\x16CAPABILITY_ALTER_TABLE\x10\f\x12\x17\n" +
+	"\x13CAPABILITY_BRANCHES\x10\r*z\n" +
 	"\vCommitPoint\x12\x1c\n" +
 	"\x18COMMIT_POINT_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14COMMIT_POINT_CATALOG\x10\x01\x12\x18\n" +
@@ -2494,11 +4259,15 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x10OUTCOME_CONFLICT\x10\x03\x12\x15\n" +
 	"\x11OUTCOME_RETRYABLE\x10\x04\x12\x15\n" +
 	"\x11OUTCOME_PERMANENT\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_UNKNOWN\x10\x06*U\n" +
+	"\x0fOUTCOME_UNKNOWN\x10\x06*\xb9\x01\n" +
 	"\tWriteMode\x12\x1a\n" +
 	"\x16WRITE_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11WRITE_MODE_APPEND\x10\x01\x12\x15\n" +
-	"\x11WRITE_MODE_CREATE\x10\x022\xa9\x06\n" +
+	"\x11WRITE_MODE_CREATE\x10\x02\x12\x18\n" +
+	"\x14WRITE_MODE_OVERWRITE\x10\x03\x12\x18\n" +
+	"\x14WRITE_MODE_ROW_LEVEL\x10\x04\x12\x16\n" +
+	"\x12WRITE_MODE_REWRITE\x10\x05\x12\x16\n" +
+	"\x12WRITE_MODE_REPLACE\x10\x062\xfe\x06\n" +
 	"\x04Sink\x12M\n" +
 	"\bDescribe\x12\x1f.signet.sink.v1.DescribeRequest\x1a .signet.sink.v1.DescribeResponse\x12Y\n" +
 	"\fPrepareWrite\x12#.signet.sink.v1.PrepareWriteRequest\x1a$.signet.sink.v1.PrepareWriteResponse\x12F\n" +
@@ -2508,7 +4277,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\vCreateTable\x12\".signet.sink.v1.CreateTableRequest\x1a#.signet.sink.v1.CreateTableResponse\x12P\n" +
 	"\tDropTable\x12 .signet.sink.v1.DropTableRequest\x1a!.signet.sink.v1.DropTableResponse\x12\\\n" +
 	"\rDescribeTable\x12$.signet.sink.v1.DescribeTableRequest\x1a%.signet.sink.v1.DescribeTableResponse\x12O\n" +
-	"\bPlanScan\x12\x1f.signet.sink.v1.PlanScanRequest\x1a .signet.sink.v1.PlanScanResponse0\x01\x12D\n" +
+	"\bPlanScan\x12\x1f.signet.sink.v1.PlanScanRequest\x1a .signet.sink.v1.PlanScanResponse0\x01\x12S\n" +
+	"\n" +
+	"AlterTable\x12!.signet.sink.v1.AlterTableRequest\x1a\".signet.sink.v1.AlterTableResponse\x12D\n" +
 	"\x05Abort\x12\x1c.signet.sink.v1.AbortRequest\x1a\x1d.signet.sink.v1.AbortResponseB0Z.github.com/signet-io/signet/api/sink/v1;sinkv1b\x06proto3"
 
 var (
@@ -2524,7 +4295,7 @@ func file_sink_v1_sink_proto_rawDescGZIP() []byte {
 }
 
 var file_sink_v1_sink_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_sink_v1_sink_proto_goTypes = []any{
 	(Capability)(0),               // 0: signet.sink.v1.Capability
 	(CommitPoint)(0),              // 1: signet.sink.v1.CommitPoint
@@ -2547,100 +4318,158 @@ var file_sink_v1_sink_proto_goTypes = []any{
 	(*Unit)(nil),                  // 18: signet.sink.v1.Unit
 	(*CommitRequest)(nil),         // 19: signet.sink.v1.CommitRequest
 	(*CommitResponse)(nil),        // 20: signet.sink.v1.CommitResponse
-	(*Timings)(nil),               // 21: signet.sink.v1.Timings
-	(*LookupRequest)(nil),         // 22: signet.sink.v1.LookupRequest
-	(*LookupResponse)(nil),        // 23: signet.sink.v1.LookupResponse
-	(*CreateTableRequest)(nil),    // 24: signet.sink.v1.CreateTableRequest
-	(*CreateTableResponse)(nil),   // 25: signet.sink.v1.CreateTableResponse
-	(*DropTableRequest)(nil),      // 26: signet.sink.v1.DropTableRequest
-	(*DropTableResponse)(nil),     // 27: signet.sink.v1.DropTableResponse
-	(*DescribeTableRequest)(nil),  // 28: signet.sink.v1.DescribeTableRequest
-	(*DescribeTableResponse)(nil), // 29: signet.sink.v1.DescribeTableResponse
-	(*PlanScanRequest)(nil),       // 30: signet.sink.v1.PlanScanRequest
-	(*PlanScanResponse)(nil),      // 31: signet.sink.v1.PlanScanResponse
-	(*ScanFile)(nil),              // 32: signet.sink.v1.ScanFile
-	(*AbortRequest)(nil),          // 33: signet.sink.v1.AbortRequest
-	(*AbortResponse)(nil),         // 34: signet.sink.v1.AbortResponse
-	nil,                           // 35: signet.sink.v1.TableDefinition.PropertiesEntry
-	nil,                           // 36: signet.sink.v1.Unit.PropertiesEntry
-	nil,                           // 37: signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	(*v1.Schema)(nil),             // 38: signet.plan.v1.Schema
-	(v1.TransformKind)(0),         // 39: signet.plan.v1.TransformKind
-	(*v1.WriteSpec)(nil),          // 40: signet.plan.v1.WriteSpec
-	(*v1.ManifestChunk)(nil),      // 41: signet.plan.v1.ManifestChunk
-	(*v1.PartitionField)(nil),     // 42: signet.plan.v1.PartitionField
-	(*v1.SortField)(nil),          // 43: signet.plan.v1.SortField
-	(*v1.Value)(nil),              // 44: signet.plan.v1.Value
+	(*CommitMetrics)(nil),         // 21: signet.sink.v1.CommitMetrics
+	(*Timings)(nil),               // 22: signet.sink.v1.Timings
+	(*LookupRequest)(nil),         // 23: signet.sink.v1.LookupRequest
+	(*LookupResponse)(nil),        // 24: signet.sink.v1.LookupResponse
+	(*CreateTableRequest)(nil),    // 25: signet.sink.v1.CreateTableRequest
+	(*CreateTableResponse)(nil),   // 26: signet.sink.v1.CreateTableResponse
+	(*DropTableRequest)(nil),      // 27: signet.sink.v1.DropTableRequest
+	(*DropTableResponse)(nil),     // 28: signet.sink.v1.DropTableResponse
+	(*DescribeTableRequest)(nil),  // 29: signet.sink.v1.DescribeTableRequest
+	(*DescribeTableResponse)(nil), // 30: signet.sink.v1.DescribeTableResponse
+	(*AlterTableRequest)(nil),     // 31: signet.sink.v1.AlterTableRequest
+	(*AlterTableResponse)(nil),    // 32: signet.sink.v1.AlterTableResponse
+	(*Change)(nil),                // 33: signet.sink.v1.Change
+	(*AddColumn)(nil),             // 34: signet.sink.v1.AddColumn
+	(*DropColumn)(nil),            // 35: signet.sink.v1.DropColumn
+	(*RenameColumn)(nil),          // 36: signet.sink.v1.RenameColumn
+	(*ChangeColumn)(nil),          // 37: signet.sink.v1.ChangeColumn
+	(*DropPartitionField)(nil),    // 38: signet.sink.v1.DropPartitionField
+	(*ReplacePartitionField)(nil), // 39: signet.sink.v1.ReplacePartitionField
+	(*SetSort)(nil),               // 40: signet.sink.v1.SetSort
+	(*SetProperties)(nil),         // 41: signet.sink.v1.SetProperties
+	(*UnsetProperties)(nil),       // 42: signet.sink.v1.UnsetProperties
+	(*SetRef)(nil),                // 43: signet.sink.v1.SetRef
+	(*DropRef)(nil),               // 44: signet.sink.v1.DropRef
+	(*SetSnapshot)(nil),           // 45: signet.sink.v1.SetSnapshot
+	(*ExpireSnapshots)(nil),       // 46: signet.sink.v1.ExpireSnapshots
+	(*CherryPick)(nil),            // 47: signet.sink.v1.CherryPick
+	(*PlanScanRequest)(nil),       // 48: signet.sink.v1.PlanScanRequest
+	(*PlanScanResponse)(nil),      // 49: signet.sink.v1.PlanScanResponse
+	(*ScanFile)(nil),              // 50: signet.sink.v1.ScanFile
+	(*AbortRequest)(nil),          // 51: signet.sink.v1.AbortRequest
+	(*AbortResponse)(nil),         // 52: signet.sink.v1.AbortResponse
+	nil,                           // 53: signet.sink.v1.TableDefinition.PropertiesEntry
+	nil,                           // 54: signet.sink.v1.Unit.PropertiesEntry
+	nil,                           // 55: signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	nil,                           // 56: signet.sink.v1.AlterTableResponse.ValuesEntry
+	nil,                           // 57: signet.sink.v1.SetProperties.PropertiesEntry
+	(*v1.Schema)(nil),             // 58: signet.plan.v1.Schema
+	(v1.TransformKind)(0),         // 59: signet.plan.v1.TransformKind
+	(*v1.Scope)(nil),              // 60: signet.plan.v1.Scope
+	(*v1.WriteSpec)(nil),          // 61: signet.plan.v1.WriteSpec
+	(*v1.ManifestChunk)(nil),      // 62: signet.plan.v1.ManifestChunk
+	(*v1.PartitionField)(nil),     // 63: signet.plan.v1.PartitionField
+	(*v1.SortField)(nil),          // 64: signet.plan.v1.SortField
+	(*v1.Field)(nil),              // 65: signet.plan.v1.Field
+	(*v1.Value)(nil),              // 66: signet.plan.v1.Value
+	(*v1.Type)(nil),               // 67: signet.plan.v1.Type
+	(*v1.Predicate)(nil),          // 68: signet.plan.v1.Predicate
+	(*v1.DeleteFile)(nil),         // 69: signet.plan.v1.DeleteFile
 }
 var file_sink_v1_sink_proto_depIdxs = []int32{
 	0,  // 0: signet.sink.v1.DescribeResponse.capabilities:type_name -> signet.sink.v1.Capability
 	1,  // 1: signet.sink.v1.DescribeResponse.commit_point:type_name -> signet.sink.v1.CommitPoint
-	38, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
+	58, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
 	8,  // 3: signet.sink.v1.TableDefinition.partition:type_name -> signet.sink.v1.PartitionClause
 	9,  // 4: signet.sink.v1.TableDefinition.sort:type_name -> signet.sink.v1.SortClause
-	35, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
-	39, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
-	39, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
+	53, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
+	59, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
+	59, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
 	6,  // 8: signet.sink.v1.PrepareWriteRequest.table:type_name -> signet.sink.v1.TableRef
 	3,  // 9: signet.sink.v1.PrepareWriteRequest.mode:type_name -> signet.sink.v1.WriteMode
 	7,  // 10: signet.sink.v1.PrepareWriteRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	40, // 11: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
-	6,  // 12: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
-	40, // 13: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
-	12, // 14: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
-	41, // 15: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
-	14, // 16: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
-	15, // 17: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
-	16, // 18: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
-	15, // 19: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
-	16, // 20: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
-	15, // 21: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
-	36, // 22: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
-	6,  // 23: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
-	3,  // 24: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
-	40, // 25: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
-	18, // 26: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
-	2,  // 27: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
-	21, // 28: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
-	6,  // 29: signet.sink.v1.LookupRequest.table:type_name -> signet.sink.v1.TableRef
-	6,  // 30: signet.sink.v1.CreateTableRequest.table:type_name -> signet.sink.v1.TableRef
-	7,  // 31: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	6,  // 32: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
-	6,  // 33: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
-	38, // 34: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
-	42, // 35: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
-	43, // 36: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
-	37, // 37: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	6,  // 38: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
-	38, // 39: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
-	32, // 40: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
-	44, // 41: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
-	6,  // 42: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
-	4,  // 43: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
-	10, // 44: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
-	13, // 45: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
-	19, // 46: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
-	22, // 47: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
-	24, // 48: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
-	26, // 49: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
-	28, // 50: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
-	30, // 51: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
-	33, // 52: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
-	5,  // 53: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
-	11, // 54: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
-	17, // 55: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
-	20, // 56: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
-	23, // 57: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
-	25, // 58: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
-	27, // 59: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
-	29, // 60: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
-	31, // 61: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
-	34, // 62: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
-	53, // [53:63] is the sub-list for method output_type
-	43, // [43:53] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	60, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
+	61, // 12: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
+	6,  // 13: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
+	61, // 14: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
+	12, // 15: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
+	62, // 16: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
+	14, // 17: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
+	15, // 18: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
+	16, // 19: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
+	15, // 20: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
+	16, // 21: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
+	15, // 22: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
+	54, // 23: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
+	6,  // 24: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
+	3,  // 25: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
+	61, // 26: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
+	18, // 27: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
+	2,  // 28: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
+	22, // 29: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
+	21, // 30: signet.sink.v1.CommitResponse.metrics:type_name -> signet.sink.v1.CommitMetrics
+	6,  // 31: signet.sink.v1.LookupRequest.table:type_name -> signet.sink.v1.TableRef
+	6,  // 32: signet.sink.v1.CreateTableRequest.table:type_name -> signet.sink.v1.TableRef
+	7,  // 33: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
+	6,  // 34: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
+	6,  // 35: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
+	58, // 36: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
+	63, // 37: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
+	64, // 38: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
+	55, // 39: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	6,  // 40: signet.sink.v1.AlterTableRequest.table:type_name -> signet.sink.v1.TableRef
+	33, // 41: signet.sink.v1.AlterTableRequest.changes:type_name -> signet.sink.v1.Change
+	56, // 42: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
+	34, // 43: signet.sink.v1.Change.add_column:type_name -> signet.sink.v1.AddColumn
+	35, // 44: signet.sink.v1.Change.drop_column:type_name -> signet.sink.v1.DropColumn
+	36, // 45: signet.sink.v1.Change.rename_column:type_name -> signet.sink.v1.RenameColumn
+	37, // 46: signet.sink.v1.Change.change_column:type_name -> signet.sink.v1.ChangeColumn
+	8,  // 47: signet.sink.v1.Change.add_partition_field:type_name -> signet.sink.v1.PartitionClause
+	38, // 48: signet.sink.v1.Change.drop_partition_field:type_name -> signet.sink.v1.DropPartitionField
+	39, // 49: signet.sink.v1.Change.replace_partition_field:type_name -> signet.sink.v1.ReplacePartitionField
+	40, // 50: signet.sink.v1.Change.set_sort:type_name -> signet.sink.v1.SetSort
+	41, // 51: signet.sink.v1.Change.set_properties:type_name -> signet.sink.v1.SetProperties
+	42, // 52: signet.sink.v1.Change.unset_properties:type_name -> signet.sink.v1.UnsetProperties
+	43, // 53: signet.sink.v1.Change.set_ref:type_name -> signet.sink.v1.SetRef
+	44, // 54: signet.sink.v1.Change.drop_ref:type_name -> signet.sink.v1.DropRef
+	45, // 55: signet.sink.v1.Change.set_snapshot:type_name -> signet.sink.v1.SetSnapshot
+	46, // 56: signet.sink.v1.Change.expire_snapshots:type_name -> signet.sink.v1.ExpireSnapshots
+	47, // 57: signet.sink.v1.Change.cherry_pick:type_name -> signet.sink.v1.CherryPick
+	65, // 58: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
+	66, // 59: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
+	67, // 60: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
+	66, // 61: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
+	8,  // 62: signet.sink.v1.DropPartitionField.term:type_name -> signet.sink.v1.PartitionClause
+	38, // 63: signet.sink.v1.ReplacePartitionField.drop:type_name -> signet.sink.v1.DropPartitionField
+	8,  // 64: signet.sink.v1.ReplacePartitionField.add:type_name -> signet.sink.v1.PartitionClause
+	9,  // 65: signet.sink.v1.SetSort.sort:type_name -> signet.sink.v1.SortClause
+	57, // 66: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
+	6,  // 67: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
+	68, // 68: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
+	58, // 69: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
+	50, // 70: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
+	66, // 71: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
+	69, // 72: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 73: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
+	4,  // 74: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
+	10, // 75: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
+	13, // 76: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
+	19, // 77: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
+	23, // 78: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
+	25, // 79: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
+	27, // 80: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
+	29, // 81: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
+	48, // 82: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
+	31, // 83: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
+	51, // 84: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
+	5,  // 85: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
+	11, // 86: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
+	17, // 87: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
+	20, // 88: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
+	24, // 89: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
+	26, // 90: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
+	28, // 91: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
+	30, // 92: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
+	49, // 93: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
+	32, // 94: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
+	52, // 95: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
+	85, // [85:96] is the sub-list for method output_type
+	74, // [74:85] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_sink_v1_sink_proto_init() }
@@ -2653,13 +4482,40 @@ func file_sink_v1_sink_proto_init() {
 		(*StageRequest_Manifest)(nil),
 		(*StageRequest_Trailer)(nil),
 	}
+	file_sink_v1_sink_proto_msgTypes[29].OneofWrappers = []any{
+		(*Change_AddColumn)(nil),
+		(*Change_DropColumn)(nil),
+		(*Change_RenameColumn)(nil),
+		(*Change_ChangeColumn)(nil),
+		(*Change_AddPartitionField)(nil),
+		(*Change_DropPartitionField)(nil),
+		(*Change_ReplacePartitionField)(nil),
+		(*Change_SetSort)(nil),
+		(*Change_SetProperties)(nil),
+		(*Change_UnsetProperties)(nil),
+		(*Change_SetRef)(nil),
+		(*Change_DropRef)(nil),
+		(*Change_SetSnapshot)(nil),
+		(*Change_ExpireSnapshots)(nil),
+		(*Change_CherryPick)(nil),
+	}
+	file_sink_v1_sink_proto_msgTypes[33].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[34].OneofWrappers = []any{
+		(*DropPartitionField_Name)(nil),
+		(*DropPartitionField_Term)(nil),
+	}
+	file_sink_v1_sink_proto_msgTypes[39].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[41].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[42].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[44].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sink_v1_sink_proto_rawDesc), len(file_sink_v1_sink_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   34,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -31,6 +31,7 @@ const (
 	Sink_DropTable_FullMethodName     = "/signet.sink.v1.Sink/DropTable"
 	Sink_DescribeTable_FullMethodName = "/signet.sink.v1.Sink/DescribeTable"
 	Sink_PlanScan_FullMethodName      = "/signet.sink.v1.Sink/PlanScan"
+	Sink_AlterTable_FullMethodName    = "/signet.sink.v1.Sink/AlterTable"
 	Sink_Abort_FullMethodName         = "/signet.sink.v1.Sink/Abort"
 )
 
@@ -57,6 +58,8 @@ type SinkClient interface {
 	DescribeTable(ctx context.Context, in *DescribeTableRequest, opts ...grpc.CallOption) (*DescribeTableResponse, error)
 	// PlanScan lists the data files of a table at one version.
 	PlanScan(ctx context.Context, in *PlanScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PlanScanResponse], error)
+	// AlterTable changes a table's metadata: schema, partitioning, properties, references, or which snapshot is current.
+	AlterTable(ctx context.Context, in *AlterTableRequest, opts ...grpc.CallOption) (*AlterTableResponse, error)
 	// Abort releases what lies outside the host's storage.
 	Abort(ctx context.Context, in *AbortRequest, opts ...grpc.CallOption) (*AbortResponse, error)
 }
@@ -171,6 +174,16 @@ func (c *sinkClient) PlanScan(ctx context.Context, in *PlanScanRequest, opts ...
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Sink_PlanScanClient = grpc.ServerStreamingClient[PlanScanResponse]
 
+func (c *sinkClient) AlterTable(ctx context.Context, in *AlterTableRequest, opts ...grpc.CallOption) (*AlterTableResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AlterTableResponse)
+	err := c.cc.Invoke(ctx, Sink_AlterTable_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sinkClient) Abort(ctx context.Context, in *AbortRequest, opts ...grpc.CallOption) (*AbortResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AbortResponse)
@@ -204,6 +217,8 @@ type SinkServer interface {
 	DescribeTable(context.Context, *DescribeTableRequest) (*DescribeTableResponse, error)
 	// PlanScan lists the data files of a table at one version.
 	PlanScan(*PlanScanRequest, grpc.ServerStreamingServer[PlanScanResponse]) error
+	// AlterTable changes a table's metadata: schema, partitioning, properties, references, or which snapshot is current.
+	AlterTable(context.Context, *AlterTableRequest) (*AlterTableResponse, error)
 	// Abort releases what lies outside the host's storage.
 	Abort(context.Context, *AbortRequest) (*AbortResponse, error)
 	mustEmbedUnimplementedSinkServer()
@@ -242,6 +257,9 @@ func (UnimplementedSinkServer) DescribeTable(context.Context, *DescribeTableRequ
 }
 func (UnimplementedSinkServer) PlanScan(*PlanScanRequest, grpc.ServerStreamingServer[PlanScanResponse]) error {
 	return status.Error(codes.Unimplemented, "method PlanScan not implemented")
+}
+func (UnimplementedSinkServer) AlterTable(context.Context, *AlterTableRequest) (*AlterTableResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AlterTable not implemented")
 }
 func (UnimplementedSinkServer) Abort(context.Context, *AbortRequest) (*AbortResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Abort not implemented")
@@ -411,6 +429,24 @@ func _Sink_PlanScan_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Sink_PlanScanServer = grpc.ServerStreamingServer[PlanScanResponse]
 
+func _Sink_AlterTable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AlterTableRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SinkServer).AlterTable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sink_AlterTable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SinkServer).AlterTable(ctx, req.(*AlterTableRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sink_Abort_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AbortRequest)
 	if err := dec(in); err != nil {
@@ -463,6 +499,10 @@ var Sink_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DescribeTable",
 			Handler:    _Sink_DescribeTable_Handler,
+		},
+		{
+			MethodName: "AlterTable",
+			Handler:    _Sink_AlterTable_Handler,
 		},
 		{
 			MethodName: "Abort",
