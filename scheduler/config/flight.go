@@ -25,5 +25,5 @@ func (v *validator) flight(c *Config) {
 	v.check(f.Endpoints == "" || f.Endpoints == EndpointsExecutors || f.Endpoints == EndpointsScheduler, "flight.endpoints", f.Endpoints, "want executors or scheduler")
 	// A smaller result is held in memory until its end.
 	v.check(f.EndpointBytes >= 0 && f.EndpointBytes <= 256<<20, "flight.endpoint_bytes", f.EndpointBytes, "want 1 to 256MiB")
-	v.listener(c, "flight.listen", f.Listen, "127.0.0.1:7430")
+	v.listener(c, "flight.listen", f.Listen, "127.0.0.1:7430", false)
 }

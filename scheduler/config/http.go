@@ -6,4 +6,6 @@ type HTTP struct {
 	Listen string `koanf:"listen"`
 }
 
-func (v *validator) http(c *Config) { v.listener(c, "http.listen", c.HTTP.Listen, "127.0.0.1:7080") }
+func (v *validator) http(c *Config) {
+	v.listener(c, "http.listen", c.HTTP.Listen, "127.0.0.1:7080", false)
+}

@@ -118,18 +118,18 @@ func (v *validator) listen(c *Config) {
 		v.check(false, "listen", c.Listen, "want host:port, like 127.0.0.1:7070")
 		return
 	}
-	v.listener(c, "listen", c.Listen, "127.0.0.1:7070")
+	v.listener(c, "listen", c.Listen, "127.0.0.1:7070", true)
 }
 
-// listener checks an address that is listened on; "" is off.
-func (v *validator) listener(c *Config, key, listen, example string) {
+// listener checks an address that is listened on; "" is off. executors: they come to it, too.
+func (v *validator) listener(c *Config, key, listen, example string, executors bool) {
 	if listen == "" {
 		return
 	}
 	if _, _, err := splitAddr(listen); !v.check(err == nil, key, listen, "want host:port, like "+example) {
 		return
 	}
-	missing := c.Missing(listen, key == "listen")
+	missing := c.Missing(listen, executors)
 	v.check(missing == "", key, listen, "others can reach this address, which needs "+missing+"; or listen on 127.0.0.1")
 }
 

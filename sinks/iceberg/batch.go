@@ -15,7 +15,7 @@ import (
 // parallelPuts is how many manifests of one commit are created at a time.
 const parallelPuts = 8
 
-// batch is what one Commit call makes visible. It does not change between attempts.
+// batch is what one Commit call makes visible. It does not change between attempts, but for the names of the manifests that it creates.
 type batch struct {
 	req        *sinkv1.CommitRequest
 	plan       *plan

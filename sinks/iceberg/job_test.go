@@ -113,7 +113,6 @@ func (j *job) land(groups ...[]*planv1.DataFile) *sinkv1.CommitResponse {
 	return resp
 }
 
-// plainFile is a file of an unpartitioned table, without the bytes.
 // manyFiles are files whose manifest is too large for a reference: their names do not compress.
 func (j *job) manyFiles(n int) (files []*planv1.DataFile) {
 	for i := range n {
@@ -124,6 +123,7 @@ func (j *job) manyFiles(n int) (files []*planv1.DataFile) {
 	return files
 }
 
+// plainFile is a file of an unpartitioned table, without the bytes.
 func (j *job) plainFile(n int, rows int64) *planv1.DataFile {
 	return &planv1.DataFile{
 		Path: fmt.Sprintf("%s/%s/0/0/a/0-0-a-%d.parquet", j.spec.GetDataLocation(), j.id, n), Format: planv1.FileFormat_FILE_FORMAT_PARQUET, RecordCount: rows, SizeBytes: 1000 + rows,
