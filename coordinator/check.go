@@ -164,7 +164,8 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 		return bad("path", "its name can be read in two ways")
 	}
 	vector := f.GetContent() == planv1.FileContent_FILE_CONTENT_DELETION_VECTOR
-	if f.GetFormat() != planv1.FileFormat_FILE_FORMAT_PARQUET && !(vector && f.GetFormat() == planv1.FileFormat_FILE_FORMAT_UNSPECIFIED) {
+	puffin := vector && f.GetFormat() == planv1.FileFormat_FILE_FORMAT_UNSPECIFIED
+	if f.GetFormat() != planv1.FileFormat_FILE_FORMAT_PARQUET && !puffin {
 		return bad("format", "%v", f.GetFormat())
 	}
 	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED && !e.Deletes {

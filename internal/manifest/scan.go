@@ -23,8 +23,10 @@ const (
 	fieldColumns     = 6
 	fieldOffsets     = 7
 	fieldContent     = 9
-	fieldDeleted     = 3 // ReplacedFile.deleted_rows
-	fieldUpdated     = 4 // ReplacedFile.updated_rows
+	// Of ReplacedFile: record_count, deleted_rows, updated_rows.
+	fieldReplacedRows = 2
+	fieldDeleted      = 3
+	fieldUpdated      = 4
 )
 
 // scanFiles walks a serialised DataFiles without decoding it. It stops at the first limit passed, so that a few
@@ -134,7 +136,7 @@ func (c *counts) scanReplaced(b []byte) error {
 			return fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
 		}
 		value, b = value[:n], b[n:]
-		if num != fieldDeleted && num != fieldUpdated && num != 2 {
+		if num != fieldDeleted && num != fieldUpdated && num != fieldReplacedRows {
 			continue
 		}
 		v, err := scanCount(typ, value)
