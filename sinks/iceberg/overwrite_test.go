@@ -146,7 +146,7 @@ func TestOverwrite_AllReplacesEveryFile(t *testing.T) {
 		require.EqualValues(t, resp.GetVersion(), versionOf(h.table().CurrentSnapshot().SnapshotID))
 		if version == "3" {
 			s := h.table().CurrentSnapshot()
-			require.EqualValues(t, []int64{30, 9}, []int64{int64(*s.FirstRowID), int64(*s.AddedRows)})
+			require.EqualValues(t, []int64{30, 9}, []int64{*s.FirstRowID, *s.AddedRows})
 		}
 		// What is dead is not carried on, and time travel still finds the old files.
 		j := newJob(t, h, c)
@@ -474,9 +474,8 @@ func (h *testHost) entry(path string) icebergo.ManifestEntry {
 	manifests, err := h.table().CurrentSnapshot().Manifests(fs)
 	require.NoError(h.t, err)
 	for _, m := range manifests {
-		entries, err := m.FetchEntries(fs, false)
-		require.NoError(h.t, err)
-		for _, e := range entries {
+		for e, err := range m.Entries(fs, false) {
+			require.NoError(h.t, err)
 			if e.DataFile().FilePath() == path {
 				return e
 			}

@@ -50,7 +50,7 @@ func (s *Sink) Describe() *sinkv1.DescribeResponse {
 			sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT, sinkv1.Capability_CAPABILITY_GROUP_COMMIT, sinkv1.Capability_CAPABILITY_OVERWRITE,
 			sinkv1.Capability_CAPABILITY_ROW_LEVEL, sinkv1.Capability_CAPABILITY_REWRITE,
 		},
-		Summary:      "Apache Iceberg tables of format versions 2 and 3: create, append, overwrite, change rows, read",
+		Summary: "Apache Iceberg tables of format versions 2 and 3: create, append, overwrite, change rows, read",
 	}
 }
 
