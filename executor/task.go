@@ -227,7 +227,7 @@ func (e *Executor) prepare(dir string) error {
 // access is all that the task's DuckDB may see (S70).
 func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
 	acc := duckdb.Access{
-		ReadFiles: duckdb.FilesOf(task.GetSources()), TempDir: filepath.Join(dir, "spill"),
+		ReadFiles: duckdb.ReadFiles(task.GetSources()), TempDir: filepath.Join(dir, "spill"),
 		MemoryBytes: e.cfg.MemoryBytes / int64(e.cfg.Slots), Threads: e.cfg.Threads,
 	}
 	if parts := duckdb.PartFiles(partsDir(dir), task.GetSources()); len(parts) > 0 {

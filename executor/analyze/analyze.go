@@ -38,7 +38,7 @@ func borrow(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze) (in
 	if len(req.GetSources()) == 0 {
 		return pool.Bare(ctx)
 	}
-	inst, err = pool.Open(ctx, duckdb.Access{ReadFiles: duckdb.FilesOf(req.GetSources()), Threads: 1, KeepOrder: true})
+	inst, err = pool.Open(ctx, duckdb.Access{ReadFiles: duckdb.FilesOf(req.GetSources()), Threads: 1, KeepOrder: true, NoDeletes: true})
 	return inst, func(bool) { pool.Discard(inst) }, err
 }
 

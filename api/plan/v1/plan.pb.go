@@ -668,15 +668,16 @@ func (x *Type) GetFields() []*Field {
 
 // Field is a column or a nested field. Ids come from the loaded table, never from what was asked for at its creation.
 type Field struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`    // the format's field id; 0 where the format has none
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // "element", "key" and "value" inside lists and maps
-	Type          *Type                  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Required      bool                   `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
-	Doc           string                 `protobuf:"bytes,5,opt,name=doc,proto3" json:"doc,omitempty"`
-	WriteDefault  *Value                 `protobuf:"bytes,6,opt,name=write_default,json=writeDefault,proto3" json:"write_default,omitempty"` // absent: NULL
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`    // the format's field id; 0 where the format has none
+	Name           string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // "element", "key" and "value" inside lists and maps
+	Type           *Type                  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Required       bool                   `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
+	Doc            string                 `protobuf:"bytes,5,opt,name=doc,proto3" json:"doc,omitempty"`
+	WriteDefault   *Value                 `protobuf:"bytes,6,opt,name=write_default,json=writeDefault,proto3" json:"write_default,omitempty"`       // absent: NULL
+	InitialDefault *Value                 `protobuf:"bytes,7,opt,name=initial_default,json=initialDefault,proto3" json:"initial_default,omitempty"` // of the rows in files that lack the field; absent: NULL
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Field) Reset() {
@@ -747,6 +748,13 @@ func (x *Field) GetDoc() string {
 func (x *Field) GetWriteDefault() *Value {
 	if x != nil {
 		return x.WriteDefault
+	}
+	return nil
+}
+
+func (x *Field) GetInitialDefault() *Value {
+	if x != nil {
+		return x.InitialDefault
 	}
 	return nil
 }
@@ -3187,8 +3195,10 @@ type TableScan struct {
 	ConstantIds []int32                `protobuf:"varint,5,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"` // fields that are not in the files but constant per file
 	// The view has the columns _file (the data file's URI, VARCHAR), _pos (BIGINT, its rows counted from 0, deleted ones included) and, in tables with row
 	// lineage, _row_id and _last_updated_sequence_number.
-	WithPositions bool   `protobuf:"varint,6,opt,name=with_positions,json=withPositions,proto3" json:"with_positions,omitempty"`
-	Branch        string `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"` // that was read; empty: the main one, or a version
+	WithPositions bool          `protobuf:"varint,6,opt,name=with_positions,json=withPositions,proto3" json:"with_positions,omitempty"`
+	Branch        string        `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                            // that was read; empty: the main one, or a version
+	Names         []*FieldNames `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                              // of fields in files that have no field ids; none: such files are refused, unless the schema has no ids either
+	RowLineage    bool          `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"` // the format numbers the table's rows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3272,6 +3282,73 @@ func (x *TableScan) GetBranch() string {
 	return ""
 }
 
+func (x *TableScan) GetNames() []*FieldNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *TableScan) GetRowLineage() bool {
+	if x != nil {
+		return x.RowLineage
+	}
+	return false
+}
+
+// FieldNames are the names that a field has, or had, where it has no id.
+type FieldNames struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FieldId       int32                  `protobuf:"varint,1,opt,name=field_id,json=fieldId,proto3" json:"field_id,omitempty"`
+	Names         []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FieldNames) Reset() {
+	*x = FieldNames{}
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FieldNames) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FieldNames) ProtoMessage() {}
+
+func (x *FieldNames) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FieldNames.ProtoReflect.Descriptor instead.
+func (*FieldNames) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *FieldNames) GetFieldId() int32 {
+	if x != nil {
+		return x.FieldId
+	}
+	return 0
+}
+
+func (x *FieldNames) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 type Column struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3284,7 +3361,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_plan_v1_plan_proto_msgTypes[30]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3373,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[30]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3386,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Column) GetName() string {
@@ -3352,7 +3429,7 @@ type OutputColumn struct {
 
 func (x *OutputColumn) Reset() {
 	*x = OutputColumn{}
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3441,7 @@ func (x *OutputColumn) String() string {
 func (*OutputColumn) ProtoMessage() {}
 
 func (x *OutputColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3454,7 @@ func (x *OutputColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputColumn.ProtoReflect.Descriptor instead.
 func (*OutputColumn) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OutputColumn) GetField() *Field {
@@ -3415,7 +3492,7 @@ type WriteTask struct {
 
 func (x *WriteTask) Reset() {
 	*x = WriteTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3504,7 @@ func (x *WriteTask) String() string {
 func (*WriteTask) ProtoMessage() {}
 
 func (x *WriteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3517,7 @@ func (x *WriteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTask.ProtoReflect.Descriptor instead.
 func (*WriteTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WriteTask) GetColumns() []*OutputColumn {
@@ -3504,7 +3581,7 @@ type RewriteFiles struct {
 
 func (x *RewriteFiles) Reset() {
 	*x = RewriteFiles{}
-	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3593,7 @@ func (x *RewriteFiles) String() string {
 func (*RewriteFiles) ProtoMessage() {}
 
 func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3606,7 @@ func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewriteFiles.ProtoReflect.Descriptor instead.
 func (*RewriteFiles) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RewriteFiles) GetView() string {
@@ -3580,7 +3657,7 @@ type ExchangeTask struct {
 
 func (x *ExchangeTask) Reset() {
 	*x = ExchangeTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3669,7 @@ func (x *ExchangeTask) String() string {
 func (*ExchangeTask) ProtoMessage() {}
 
 func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3682,7 @@ func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
 func (*ExchangeTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExchangeTask) GetKind() ExchangeKind {
@@ -3646,7 +3723,7 @@ type ExchangeOutput struct {
 
 func (x *ExchangeOutput) Reset() {
 	*x = ExchangeOutput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3735,7 @@ func (x *ExchangeOutput) String() string {
 func (*ExchangeOutput) ProtoMessage() {}
 
 func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3748,7 @@ func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
 func (*ExchangeOutput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
@@ -3693,7 +3770,7 @@ type ExchangePartition struct {
 
 func (x *ExchangePartition) Reset() {
 	*x = ExchangePartition{}
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3782,7 @@ func (x *ExchangePartition) String() string {
 func (*ExchangePartition) ProtoMessage() {}
 
 func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3795,7 @@ func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
 func (*ExchangePartition) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExchangePartition) GetPartition() int32 {
@@ -3761,7 +3838,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3850,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +3863,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -3840,7 +3917,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3929,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3942,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Task) GetJobId() string {
@@ -3990,7 +4067,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +4079,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,7 +4092,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -4040,7 +4117,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4129,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4142,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -4126,7 +4203,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4138,7 +4215,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4151,7 +4228,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -4216,7 +4293,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4305,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4318,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -4279,7 +4356,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4368,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4381,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -4359,7 +4436,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4448,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4461,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -4416,7 +4493,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4505,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4518,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -4520,7 +4597,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4609,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4622,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -4593,7 +4670,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4682,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4695,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -4647,7 +4724,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4659,7 +4736,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4672,7 +4749,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -4713,14 +4790,15 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tprecision\x18\x02 \x01(\x05R\tprecision\x12\x14\n" +
 	"\x05scale\x18\x03 \x01(\x05R\x05scale\x12\x16\n" +
 	"\x06length\x18\x04 \x01(\x05R\x06length\x12-\n" +
-	"\x06fields\x18\x05 \x03(\v2\x15.signet.plan.v1.FieldR\x06fields\"\xbf\x01\n" +
+	"\x06fields\x18\x05 \x03(\v2\x15.signet.plan.v1.FieldR\x06fields\"\xff\x01\n" +
 	"\x05Field\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
 	"\x04type\x18\x03 \x01(\v2\x14.signet.plan.v1.TypeR\x04type\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12\x10\n" +
 	"\x03doc\x18\x05 \x01(\tR\x03doc\x12:\n" +
-	"\rwrite_default\x18\x06 \x01(\v2\x15.signet.plan.v1.ValueR\fwriteDefault\"7\n" +
+	"\rwrite_default\x18\x06 \x01(\v2\x15.signet.plan.v1.ValueR\fwriteDefault\x12>\n" +
+	"\x0finitial_default\x18\a \x01(\v2\x15.signet.plan.v1.ValueR\x0einitialDefault\"7\n" +
 	"\x06Schema\x12-\n" +
 	"\x06fields\x18\x01 \x03(\v2\x15.signet.plan.v1.FieldR\x06fields\";\n" +
 	"\aDecimal\x12\x1a\n" +
@@ -4946,7 +5024,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xff\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd2\x02\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
@@ -4954,7 +5032,14 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12!\n" +
 	"\fconstant_ids\x18\x05 \x03(\x05R\vconstantIds\x12%\n" +
 	"\x0ewith_positions\x18\x06 \x01(\bR\rwithPositions\x12\x16\n" +
-	"\x06branch\x18\a \x01(\tR\x06branch\"\x8e\x01\n" +
+	"\x06branch\x18\a \x01(\tR\x06branch\x120\n" +
+	"\x05names\x18\b \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x1f\n" +
+	"\vrow_lineage\x18\t \x01(\bR\n" +
+	"rowLineage\"=\n" +
+	"\n" +
+	"FieldNames\x12\x19\n" +
+	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\"\x8e\x01\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x04type\x18\x02 \x01(\v2\x14.signet.plan.v1.TypeR\x04type\x12\x1f\n" +
@@ -5181,7 +5266,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -5222,114 +5307,117 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(*ExchangePart)(nil),      // 36: signet.plan.v1.ExchangePart
 	(*FileSource)(nil),        // 37: signet.plan.v1.FileSource
 	(*TableScan)(nil),         // 38: signet.plan.v1.TableScan
-	(*Column)(nil),            // 39: signet.plan.v1.Column
-	(*OutputColumn)(nil),      // 40: signet.plan.v1.OutputColumn
-	(*WriteTask)(nil),         // 41: signet.plan.v1.WriteTask
-	(*RewriteFiles)(nil),      // 42: signet.plan.v1.RewriteFiles
-	(*ExchangeTask)(nil),      // 43: signet.plan.v1.ExchangeTask
-	(*ExchangeOutput)(nil),    // 44: signet.plan.v1.ExchangeOutput
-	(*ExchangePartition)(nil), // 45: signet.plan.v1.ExchangePartition
-	(*ResultTask)(nil),        // 46: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 47: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 48: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 49: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 50: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 51: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 52: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 53: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 54: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 55: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 56: signet.plan.v1.StageRead
-	(*Error)(nil),             // 57: signet.plan.v1.Error
-	nil,                       // 58: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 59: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 60: signet.plan.v1.Task.TraceEntry
-	nil,                       // 61: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 62: signet.plan.v1.FileInput.OptionsEntry
+	(*FieldNames)(nil),        // 39: signet.plan.v1.FieldNames
+	(*Column)(nil),            // 40: signet.plan.v1.Column
+	(*OutputColumn)(nil),      // 41: signet.plan.v1.OutputColumn
+	(*WriteTask)(nil),         // 42: signet.plan.v1.WriteTask
+	(*RewriteFiles)(nil),      // 43: signet.plan.v1.RewriteFiles
+	(*ExchangeTask)(nil),      // 44: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 45: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 46: signet.plan.v1.ExchangePartition
+	(*ResultTask)(nil),        // 47: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 48: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 49: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 50: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 51: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 52: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 53: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 54: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 55: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 56: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 57: signet.plan.v1.StageRead
+	(*Error)(nil),             // 58: signet.plan.v1.Error
+	nil,                       // 59: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 60: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 61: signet.plan.v1.Task.TraceEntry
+	nil,                       // 62: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 63: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
 	10, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
 	9,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
 	13, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
-	10, // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
-	12, // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
-	1,  // 6: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
-	9,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
-	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
-	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	58, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
-	11, // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
-	14, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
-	15, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
-	17, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
-	19, // 15: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
-	3,  // 16: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
-	20, // 17: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
-	21, // 18: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
-	21, // 19: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
-	20, // 20: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
-	22, // 21: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
-	23, // 22: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
-	20, // 23: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
-	4,  // 24: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
-	13, // 25: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
-	13, // 26: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	24, // 27: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	24, // 28: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
-	5,  // 29: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	13, // 30: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	25, // 31: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
-	6,  // 32: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
-	26, // 33: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	27, // 34: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
-	29, // 35: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	30, // 36: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	13, // 37: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	33, // 38: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 39: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
-	37, // 40: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	38, // 41: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	35, // 42: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
-	39, // 43: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
-	36, // 44: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	59, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	32, // 46: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	39, // 47: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	11, // 48: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	32, // 49: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	9,  // 50: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	10, // 51: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	40, // 52: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	18, // 53: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	42, // 54: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
-	3,  // 55: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
-	7,  // 56: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	45, // 57: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	34, // 58: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	41, // 59: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	46, // 60: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	43, // 61: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	60, // 62: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	49, // 63: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	50, // 64: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	61, // 65: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	52, // 66: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	50, // 67: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	53, // 68: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	39, // 69: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 70: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	54, // 71: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	55, // 72: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	56, // 73: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	62, // 74: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	8,  // 75: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	16, // 76: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	13, // 4: signet.plan.v1.Field.initial_default:type_name -> signet.plan.v1.Value
+	10, // 5: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
+	12, // 6: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
+	1,  // 7: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
+	9,  // 8: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
+	1,  // 9: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
+	2,  // 10: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
+	59, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	11, // 12: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
+	14, // 13: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
+	15, // 14: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
+	17, // 15: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
+	19, // 16: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
+	3,  // 17: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
+	20, // 18: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
+	21, // 19: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
+	21, // 20: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
+	20, // 21: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
+	22, // 22: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
+	23, // 23: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
+	20, // 24: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
+	4,  // 25: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
+	13, // 26: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
+	13, // 27: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	24, // 28: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	24, // 29: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	5,  // 30: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
+	13, // 31: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	25, // 32: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	6,  // 33: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
+	26, // 34: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	27, // 35: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
+	29, // 36: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	30, // 37: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	13, // 38: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	33, // 39: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 40: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
+	37, // 41: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	38, // 42: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	35, // 43: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	40, // 44: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	36, // 45: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	60, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	32, // 47: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	40, // 48: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	11, // 49: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	32, // 50: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	39, // 51: signet.plan.v1.TableScan.names:type_name -> signet.plan.v1.FieldNames
+	9,  // 52: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	10, // 53: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	41, // 54: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	18, // 55: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	43, // 56: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
+	3,  // 57: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
+	7,  // 58: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	46, // 59: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	34, // 60: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	42, // 61: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	47, // 62: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	44, // 63: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	61, // 64: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	50, // 65: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	51, // 66: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	62, // 67: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	53, // 68: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	51, // 69: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	54, // 70: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	40, // 71: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 72: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	55, // 73: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	56, // 74: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	57, // 75: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	63, // 76: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	8,  // 77: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	16, // 78: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -5371,12 +5459,12 @@ func file_plan_v1_plan_proto_init() {
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[38].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[39].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[45].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[46].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -5387,7 +5475,7 @@ func file_plan_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
