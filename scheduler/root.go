@@ -28,7 +28,7 @@ func (s *Server) runCommit(w *writeState) error {
 	if err := fault.Hit("scheduler.root.start"); err != nil {
 		return err
 	}
-	if t := w.totals(); t.Files == 0 && w.mode != sinkv1.WriteMode_WRITE_MODE_CREATE {
+	if w.emptyCommit() {
 		return w.settle(coordinator.Skip{Version: w.spec.BaseVersion}) // C16: no rows, no snapshot
 	}
 	ctx, stop := s.untilSealed(w)

@@ -88,7 +88,12 @@ func (s *Server) execute(j *job) error {
 		if st.Query != nil {
 			return s.runCreateAs(j, st)
 		}
+		if st.Replace {
+			return s.replaceTable(j, st)
+		}
 		return s.createTable(j, st)
+	case *sql.Truncate:
+		return s.runTruncate(j, st)
 	case *sql.CreateSchema:
 		return s.createSchema(j, st)
 	case *sql.DropTable:
@@ -124,6 +129,8 @@ const (
 	kindSession = "session"
 	kindCache   = "cache"
 	kindPlan    = "plan"
+	// Writes that are no INSERT.
+	kindTruncate = "truncate"
 )
 
 func kindOf(st sql.Statement) string {
@@ -139,6 +146,8 @@ func kindOf(st sql.Statement) string {
 		return kindDDL
 	case *sql.CreateSchema, *sql.DropTable, *sql.Uncache:
 		return kindDDL
+	case *sql.Truncate:
+		return kindTruncate
 	case *sql.Cache:
 		return kindCache
 	case *sql.Explain:

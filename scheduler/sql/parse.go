@@ -196,7 +196,7 @@ func (p *parser) explain() (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, query := inner.(*Select); query || writesRows(inner) {
+	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
 	}
 	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT and CREATE TABLE AS")

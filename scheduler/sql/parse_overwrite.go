@@ -162,6 +162,17 @@ func writesRows(st Statement) bool {
 	return false
 }
 
+// explainable tells statements that have a plan.
+func explainable(st Statement) bool {
+	switch st := st.(type) {
+	case *Select, *Truncate:
+		return true
+	case *CreateTable:
+		return st.Query != nil
+	}
+	return writesRows(st)
+}
+
 // createOrReplace reads what follows CREATE OR.
 func (p *parser) createOrReplace() (Statement, error) {
 	p.pos++
