@@ -214,27 +214,13 @@ func (s *Server) replaceTable(j *job, st *sql.CreateTable) error {
 	if err := s.ensureSchema(j.ctx, t); err != nil {
 		return err
 	}
-	for try := 0; ; try++ {
-		mode, err := s.replaceMode(j, t)
-		if err != nil {
-			return err
-		}
-		if mode == sinkv1.WriteMode_WRITE_MODE_CREATE {
-			if err = s.createTable(j, st); isExists(err) && try < replaceTries && !j.again {
-				continue // somebody made it meanwhile
-			}
-			return err
-		}
-		p := &planned{target: t, mode: mode}
-		if p.spec, err = s.prepareWrite(j.ctx, j, p, def); isNotFound(err) && try < replaceTries {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		p.explainTaskless("CREATE OR REPLACE TABLE")
-		return s.runTaskless(j, p)
+	s.warnOfTwin(j, t)
+	p := &planned{target: t}
+	if err := s.prepareCreate(j.ctx, j, p, st, def); err != nil {
+		return err
 	}
+	p.explainTaskless("CREATE OR REPLACE TABLE")
+	return s.runTaskless(j, p)
 }
 
 func isExists(err error) bool {

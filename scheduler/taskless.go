@@ -50,7 +50,7 @@ func (w *writeState) taskless() bool {
 func (s *Server) commitTaskless(w *writeState) error {
 	var lease *broker.Lease
 	err := s.overCrashes(w.job.ctx, "start", func() (err error) {
-		lease, _, err = s.lease(w.job.ctx, w.target, broker.LeaseSpec{JobID: w.job.id, TableUUID: w.spec.TableUuid, Mode: w.mode, Branch: w.spec.Branch, Location: w.rec.Location})
+		lease, _, err = s.lease(w.job.ctx, w.target, broker.LeaseSpec{JobID: w.job.id, TableUUID: w.spec.TableUuid, Mode: w.mode, Branch: w.spec.Branch, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
 		return err
 	})
 	if err != nil {
