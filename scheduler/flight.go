@@ -216,6 +216,8 @@ func inlineColumns(stmt sql.Statement, schema string) []*planv1.Column {
 		}
 	case *sql.Truncate:
 		names = commitColumns
+	case *sql.Validate:
+		names = validateColumns
 	case *sql.ShowCatalogs:
 		names = []string{"catalog"}
 	case *sql.ShowSchemas:

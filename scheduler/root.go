@@ -12,7 +12,6 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
-	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 

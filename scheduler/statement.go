@@ -94,6 +94,8 @@ func (s *Server) execute(j *job) error {
 		return s.createTable(j, st)
 	case *sql.Truncate:
 		return s.runTruncate(j, st)
+	case *sql.Validate:
+		return s.runValidate(j, st)
 	case *sql.CreateSchema:
 		return s.createSchema(j, st)
 	case *sql.DropTable:
@@ -131,6 +133,7 @@ const (
 	kindPlan    = "plan"
 	// Writes that are no INSERT.
 	kindTruncate = "truncate"
+	kindValidate = "validate"
 )
 
 func kindOf(st sql.Statement) string {
@@ -148,6 +151,8 @@ func kindOf(st sql.Statement) string {
 		return kindDDL
 	case *sql.Truncate:
 		return kindTruncate
+	case *sql.Validate:
+		return kindValidate
 	case *sql.Cache:
 		return kindCache
 	case *sql.Explain:

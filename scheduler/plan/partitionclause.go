@@ -97,3 +97,28 @@ func (t Target) givenTwice(f *planv1.Field, query []*planv1.Column) error {
 	}
 	return nil
 }
+
+// PartitionsText says how many partitions a write may touch, as far as the transforms and fixed values, by field id, tell; empty: the table has none.
+func PartitionsText(spec *planv1.WriteSpec, fixed map[int32]*planv1.Value) string {
+	most, open, fields := int64(1), false, 0
+	for _, f := range spec.GetPartition() {
+		_, given := fixed[f.GetSourceId()]
+		switch {
+		case f.GetTransform() == planv1.TransformKind_TRANSFORM_KIND_VOID:
+			continue
+		case given:
+		case f.GetTransform() == planv1.TransformKind_TRANSFORM_KIND_BUCKET:
+			most = min(most*(int64(f.GetParam())+1), manyPartitions) // NULL has one of its own
+		default:
+			open = true
+		}
+		fields++
+	}
+	switch {
+	case fields == 0:
+		return ""
+	case open:
+		return "as many as there are values; VALIDATE counts the files"
+	}
+	return fmt.Sprintf("at most %d", most)
+}

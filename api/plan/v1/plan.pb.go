@@ -3749,6 +3749,51 @@ func (x *ExchangePartition) GetSha256() []byte {
 	return nil
 }
 
+// CheckTask does what the write task would, and keeps none of its files: it ends well if the write would, and says how much that would be.
+type CheckTask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Write         *WriteTask             `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"` // without a prefix
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckTask) Reset() {
+	*x = CheckTask{}
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckTask) ProtoMessage() {}
+
+func (x *CheckTask) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckTask.ProtoReflect.Descriptor instead.
+func (*CheckTask) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *CheckTask) GetWrite() *WriteTask {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
 type ResultTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MaxBytes      int64                  `protobuf:"varint,1,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`    // of Arrow IPC; above it the task fails with USER
@@ -3761,7 +3806,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3818,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +3831,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -3832,6 +3877,7 @@ type Task struct {
 	//	*Task_Write
 	//	*Task_Result
 	//	*Task_Exchange
+	//	*Task_Check
 	Work          isTask_Work       `protobuf_oneof:"work"`
 	Trace         map[string]string `protobuf:"bytes,11,rep,name=trace,proto3" json:"trace,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // W3C trace context of the attempt: traceparent, tracestate. Empty: not traced
 	unknownFields protoimpl.UnknownFields
@@ -3840,7 +3886,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3898,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3911,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Task) GetJobId() string {
@@ -3951,6 +3997,15 @@ func (x *Task) GetExchange() *ExchangeTask {
 	return nil
 }
 
+func (x *Task) GetCheck() *CheckTask {
+	if x != nil {
+		if x, ok := x.Work.(*Task_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
 func (x *Task) GetTrace() map[string]string {
 	if x != nil {
 		return x.Trace
@@ -3974,11 +4029,17 @@ type Task_Exchange struct {
 	Exchange *ExchangeTask `protobuf:"bytes,10,opt,name=exchange,proto3,oneof"`
 }
 
+type Task_Check struct {
+	Check *CheckTask `protobuf:"bytes,12,opt,name=check,proto3,oneof"`
+}
+
 func (*Task_Write) isTask_Work() {}
 
 func (*Task_Result) isTask_Work() {}
 
 func (*Task_Exchange) isTask_Work() {}
+
+func (*Task_Check) isTask_Work() {}
 
 // LogicalPlan says what a job does, as operators. It says the same as a statement, which it is turned into before it is planned.
 type LogicalPlan struct {
@@ -3990,7 +4051,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +4063,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,7 +4076,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -4040,7 +4101,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4113,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4126,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -4126,7 +4187,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4138,7 +4199,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4151,7 +4212,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -4216,7 +4277,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4289,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4302,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -4279,7 +4340,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4352,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4365,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -4359,7 +4420,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4432,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4445,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -4416,7 +4477,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4489,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4502,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -4520,7 +4581,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4593,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4606,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -4593,7 +4654,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4666,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4679,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -4647,7 +4708,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4659,7 +4720,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4672,7 +4733,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -4995,14 +5056,16 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"z\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"<\n" +
+	"\tCheckTask\x12/\n" +
+	"\x05write\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteTaskR\x05write\"z\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
 	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\x12\x1d\n" +
 	"\n" +
 	"keep_above\x18\x02 \x01(\x03R\tkeepAbove\x12\x16\n" +
 	"\x06ticket\x18\x03 \x01(\tR\x06ticket\x12\x18\n" +
-	"\areaders\x18\x04 \x03(\fR\areaders\"\xde\x03\n" +
+	"\areaders\x18\x04 \x03(\fR\areaders\"\x91\x04\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -5015,7 +5078,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x05write\x18\b \x01(\v2\x19.signet.plan.v1.WriteTaskH\x00R\x05write\x124\n" +
 	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06result\x12:\n" +
 	"\bexchange\x18\n" +
-	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x125\n" +
+	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x121\n" +
+	"\x05check\x18\f \x01(\v2\x19.signet.plan.v1.CheckTaskH\x00R\x05check\x125\n" +
 	"\x05trace\x18\v \x03(\v2\x1f.signet.plan.v1.Task.TraceEntryR\x05trace\x1a8\n" +
 	"\n" +
 	"TraceEntry\x12\x10\n" +
@@ -5181,7 +5245,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -5229,23 +5293,24 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(*ExchangeTask)(nil),      // 43: signet.plan.v1.ExchangeTask
 	(*ExchangeOutput)(nil),    // 44: signet.plan.v1.ExchangeOutput
 	(*ExchangePartition)(nil), // 45: signet.plan.v1.ExchangePartition
-	(*ResultTask)(nil),        // 46: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 47: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 48: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 49: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 50: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 51: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 52: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 53: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 54: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 55: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 56: signet.plan.v1.StageRead
-	(*Error)(nil),             // 57: signet.plan.v1.Error
-	nil,                       // 58: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 59: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 60: signet.plan.v1.Task.TraceEntry
-	nil,                       // 61: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 62: signet.plan.v1.FileInput.OptionsEntry
+	(*CheckTask)(nil),         // 46: signet.plan.v1.CheckTask
+	(*ResultTask)(nil),        // 47: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 48: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 49: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 50: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 51: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 52: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 53: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 54: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 55: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 56: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 57: signet.plan.v1.StageRead
+	(*Error)(nil),             // 58: signet.plan.v1.Error
+	nil,                       // 59: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 60: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 61: signet.plan.v1.Task.TraceEntry
+	nil,                       // 62: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 63: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
@@ -5258,7 +5323,7 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	9,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	58, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	59, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
 	11, // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
 	14, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
 	15, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
@@ -5293,7 +5358,7 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	35, // 42: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
 	39, // 43: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
 	36, // 44: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	59, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	60, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
 	32, // 46: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
 	39, // 47: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
 	11, // 48: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
@@ -5306,30 +5371,32 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	3,  // 55: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
 	7,  // 56: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
 	45, // 57: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	34, // 58: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	41, // 59: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	46, // 60: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	43, // 61: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	60, // 62: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	49, // 63: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	50, // 64: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	61, // 65: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	52, // 66: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	50, // 67: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	53, // 68: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	39, // 69: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 70: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	54, // 71: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	55, // 72: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	56, // 73: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	62, // 74: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	8,  // 75: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	16, // 76: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	41, // 58: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
+	34, // 59: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	41, // 60: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	47, // 61: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	43, // 62: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	46, // 63: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
+	61, // 64: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	50, // 65: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	51, // 66: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	62, // 67: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	53, // 68: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	51, // 69: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	54, // 70: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	39, // 71: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 72: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	55, // 73: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	56, // 74: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	57, // 75: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	63, // 76: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	8,  // 77: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	16, // 78: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -5371,12 +5438,13 @@ func file_plan_v1_plan_proto_init() {
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[38].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[39].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
+		(*Task_Check)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[45].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[46].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -5387,7 +5455,7 @@ func file_plan_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
