@@ -101,7 +101,8 @@ func modeText(p *planned) string {
 	return p.operation
 }
 
-var planRows = regexp.MustCompile(`(?m)^\S[^\n]*?rows: (\d+)`)
+// planRows finds the rows that the engine expects of a plan's first operator.
+var planRows = regexp.MustCompile(`^[^\n]*(?:rows|Estimated Cardinality): ~?(\d+)`)
 
 // writesLine says how much the write would write, as far as the plan knows.
 func writesLine(p *planned) []string {
@@ -133,12 +134,12 @@ func (p *planned) estimatedRows() (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	m := planRows.FindStringSubmatch(strings.TrimPrefix(strings.ReplaceAll("\n"+engine, "\n  ", "\n"), "\n"))
+	m := planRows.FindStringSubmatch(engine)
 	if m == nil {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
-	return n, err == nil
+	return n, err == nil && n > 0 // 0 is what the engine says of table functions that it knows nothing of
 }
 
 // removesLine says what of the table lies in the scope.

@@ -19,7 +19,7 @@ func TestValidate_RunsTheChecks(t *testing.T) {
 		"VALIDATE INSERT INTO lake.v.t SELECT 3000000000 + i, 'x' FROM range(3) r(i)":                       `column "id": value 300000000`,
 		"VALIDATE INSERT INTO lake.v.t SELECT CASE WHEN i = 5 THEN NULL ELSE i END, 'x' FROM range(9) r(i)": "NULL in a required column",
 		"VALIDATE INSERT INTO lake.v.t SELECT 1":                                                            "nothing is given for p",
-		"VALIDATE INSERT INTO lake.v.t SELECT error('oops')":                                                "oops",
+		"VALIDATE INSERT INTO lake.v.t SELECT 1, error('oops')":                                             "oops",
 		"VALIDATE INSERT INTO lake.v.nope SELECT 1":                                                         "does not exist",
 		"VALIDATE CREATE TABLE lake.v.t AS SELECT 1 AS id":                                                  "exists already",
 		"VALIDATE SELECT 1": "writes no rows",
@@ -50,8 +50,8 @@ func TestExplain_SaysWhatAWriteWouldDo(t *testing.T) {
 		return rows[0][0]
 	}
 	for statement, texts := range map[string][]string{
-		"INSERT INTO lake.o.t SELECT i, NULL FROM range(20) r(i)": {
-			"[scheduler] Commit lake.o.t (append, planned on version ", "Dry run:", "mode: append", "branch: main, whose head is version ", "writes: about 20 rows",
+		"INSERT INTO lake.o.t VALUES (1, NULL), (2, NULL)": {
+			"[scheduler] Commit lake.o.t (append, planned on version ", "Dry run:", "mode: append", "branch: main, whose head is version ", "writes: about 2 rows",
 			"partitions: as many as there are values", "removes: nothing", "conflicts: none", "running jobs on this table: none",
 		},
 		"INSERT OVERWRITE lake.o.t SELECT 1, NULL":                                          {"Commit lake.o.t (overwrite, planned", "removes all rows", "mode: overwrite the whole table", "removes: 4 files with 7 rows"},
@@ -60,7 +60,7 @@ func TestExplain_SaysWhatAWriteWouldDo(t *testing.T) {
 		"INSERT INTO lake.o.t REPLACE WHERE day = '2026-01-01' SELECT 1, DATE '2026-01-01'": {"every row is checked against REPLACE WHERE day = '2026-01-01'"},
 		"TRUNCATE TABLE lake.o.t":                                                           {"Commit lake.o.t (TRUNCATE)", "writes: no rows", "removes: 4 files with 7 rows"},
 		"CREATE OR REPLACE TABLE lake.o.t AS SELECT 1 AS a":                                 {"replaces the table", "its history stays"},
-		"CREATE TABLE lake.o.u AS SELECT i FROM range(5) r(i)":                              {"mode: create the table", "the table does not exist yet", "about 5 rows"},
+		"CREATE TABLE lake.o.u AS SELECT id FROM lake.o.t":                                  {"mode: create the table", "the table does not exist yet", "about 7 rows"},
 	} {
 		text := explain(statement)
 		for _, want := range texts {
