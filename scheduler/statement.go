@@ -88,7 +88,14 @@ func (s *Server) execute(j *job) error {
 		if st.Query != nil {
 			return s.runCreateAs(j, st)
 		}
+		if st.Replace {
+			return s.replaceTable(j, st)
+		}
 		return s.createTable(j, st)
+	case *sql.Truncate:
+		return s.runTruncate(j, st)
+	case *sql.Validate:
+		return s.runValidate(j, st)
 	case *sql.CreateSchema:
 		return s.createSchema(j, st)
 	case *sql.DropTable:
@@ -124,6 +131,9 @@ const (
 	kindSession = "session"
 	kindCache   = "cache"
 	kindPlan    = "plan"
+	// Writes that are no INSERT.
+	kindTruncate = "truncate"
+	kindValidate = "validate"
 )
 
 func kindOf(st sql.Statement) string {
@@ -139,6 +149,10 @@ func kindOf(st sql.Statement) string {
 		return kindDDL
 	case *sql.CreateSchema, *sql.DropTable, *sql.Uncache:
 		return kindDDL
+	case *sql.Truncate:
+		return kindTruncate
+	case *sql.Validate:
+		return kindValidate
 	case *sql.Cache:
 		return kindCache
 	case *sql.Explain:

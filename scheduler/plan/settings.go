@@ -18,6 +18,8 @@ const (
 	SettingRoot           = "signet.scheduler.root"
 	SettingTaskPolicy     = "signet.task_policy"
 	SettingPipelined      = "signet.pipelined"
+	SettingOverwriteMode  = "signet.write.overwrite-mode"
+	SettingWapBranch      = "signet.wap_branch"
 )
 
 // Settings is what a statement's settings ask for.
@@ -30,7 +32,15 @@ type Settings struct {
 	Root           string // names of operators
 	TaskPolicy     string // push, pull; empty: not set
 	Pipelined      bool   // rows reach the client while the job runs
+	OverwriteMode  string // static, dynamic; empty: not set
+	WapBranch      string // of writes that name none; empty: not set
 }
+
+// What INSERT OVERWRITE t removes, as the setting says it.
+const (
+	OverwriteStatic  = "static"  // all rows
+	OverwriteDynamic = "dynamic" // those of the partitions that rows are written to
+)
 
 var settings = map[string]func(*Settings, string) error{
 	SettingPlanner: func(s *Settings, v string) error {
@@ -55,6 +65,17 @@ var settings = map[string]func(*Settings, string) error{
 	SettingTaskPolicy: func(s *Settings, v string) error {
 		s.TaskPolicy = v
 		return oneOf(v, "push", "pull")
+	},
+	SettingOverwriteMode: func(s *Settings, v string) error {
+		s.OverwriteMode = strings.ToLower(v)
+		return oneOf(s.OverwriteMode, OverwriteStatic, OverwriteDynamic)
+	},
+	SettingWapBranch: func(s *Settings, v string) error {
+		s.WapBranch = v
+		if v == "" {
+			return fmt.Errorf("want the name of a branch")
+		}
+		return nil
 	},
 	SettingPipelined: func(s *Settings, v string) (err error) {
 		if s.Pipelined, err = strconv.ParseBool(v); err != nil {

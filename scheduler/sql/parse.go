@@ -67,6 +67,10 @@ func (p *parser) statement() (Statement, error) {
 		return p.explain()
 	case "CACHE":
 		return p.cache()
+	case "TRUNCATE":
+		return p.truncate()
+	case "VALIDATE":
+		return p.validate()
 	case "UNCACHE":
 		return p.uncache()
 	}
@@ -192,13 +196,8 @@ func (p *parser) explain() (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch s := inner.(type) {
-	case *Select, *Insert:
+	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
-	case *CreateTable:
-		if s.Query != nil {
-			return &Explain{Statement: inner, Analyze: analyze}, nil
-		}
 	}
 	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT and CREATE TABLE AS")
 }

@@ -107,8 +107,7 @@ var refusals = map[string]string{
 	"DELETE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT … WHERE",
 	"UPDATE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT",
 	"MERGE":      "Signet appends to tables; use INSERT INTO … SELECT",
-	"TRUNCATE":   "drop the table and create it again",
-	"REPLACE":    "drop the table and create it again",
+	"REPLACE":    "write CREATE OR REPLACE TABLE",
 	"ALTER":      "change the table with another engine; Signet follows its current schema",
 	"COPY":       "use INSERT INTO table SELECT * FROM 'file' to load; the client prints SELECT as CSV or JSON",
 	"EXPORT":     "the client prints SELECT as CSV or JSON",
@@ -147,14 +146,14 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, CACHE TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
+const supported = "SELECT, INSERT, CREATE TABLE, CREATE SCHEMA, DROP TABLE, TRUNCATE TABLE, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)
 	if hint, ok := refusals[word]; ok {
 		return p.fail(word+" is not supported yet", hint)
 	}
-	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "WITH", "VALUES", "FROM"}); near != "" {
+	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
 		return p.unexpected("a statement", "did you mean "+near+"?")
 	}
 	return p.unexpected("a statement", supported)

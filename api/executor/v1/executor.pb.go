@@ -998,6 +998,7 @@ type TaskStatus struct {
 	Rows          int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Output        *v1.ExchangeOutput     `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"` // of an exchange task that succeeded
+	Files         int64                  `protobuf:"varint,6,opt,name=files,proto3" json:"files,omitempty"`  // of a check task that succeeded: that it would have written
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1065,6 +1066,13 @@ func (x *TaskStatus) GetOutput() *v1.ExchangeOutput {
 		return x.Output
 	}
 	return nil
+}
+
+func (x *TaskStatus) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
 }
 
 type StatusAck struct {
@@ -2420,14 +2428,15 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"CancelTask\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd5\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xeb\x01\n" +
 	"\n" +
 	"TaskStatus\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12+\n" +
 	"\x05error\x18\x02 \x01(\v2\x15.signet.plan.v1.ErrorR\x05error\x12\x12\n" +
 	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x126\n" +
-	"\x06output\x18\x05 \x01(\v2\x1e.signet.plan.v1.ExchangeOutputR\x06output\"E\n" +
+	"\x06output\x18\x05 \x01(\v2\x1e.signet.plan.v1.ExchangeOutputR\x06output\x12\x14\n" +
+	"\x05files\x18\x06 \x01(\x03R\x05files\"E\n" +
 	"\tStatusAck\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\"_\n" +
 	"\vSweepPrefix\x128\n" +

@@ -3826,6 +3826,51 @@ func (x *ExchangePartition) GetSha256() []byte {
 	return nil
 }
 
+// CheckTask does what the write task would, and keeps none of its files: it ends well if the write would, and says how much that would be.
+type CheckTask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Write         *WriteTask             `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"` // without a prefix
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckTask) Reset() {
+	*x = CheckTask{}
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckTask) ProtoMessage() {}
+
+func (x *CheckTask) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckTask.ProtoReflect.Descriptor instead.
+func (*CheckTask) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *CheckTask) GetWrite() *WriteTask {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
 type ResultTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MaxBytes      int64                  `protobuf:"varint,1,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`    // of Arrow IPC; above it the task fails with USER
@@ -3838,7 +3883,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +3895,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +3908,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -3909,6 +3954,7 @@ type Task struct {
 	//	*Task_Write
 	//	*Task_Result
 	//	*Task_Exchange
+	//	*Task_Check
 	Work          isTask_Work       `protobuf_oneof:"work"`
 	Trace         map[string]string `protobuf:"bytes,11,rep,name=trace,proto3" json:"trace,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // W3C trace context of the attempt: traceparent, tracestate. Empty: not traced
 	unknownFields protoimpl.UnknownFields
@@ -3917,7 +3963,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3929,7 +3975,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3942,7 +3988,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Task) GetJobId() string {
@@ -4028,6 +4074,15 @@ func (x *Task) GetExchange() *ExchangeTask {
 	return nil
 }
 
+func (x *Task) GetCheck() *CheckTask {
+	if x != nil {
+		if x, ok := x.Work.(*Task_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
 func (x *Task) GetTrace() map[string]string {
 	if x != nil {
 		return x.Trace
@@ -4051,11 +4106,17 @@ type Task_Exchange struct {
 	Exchange *ExchangeTask `protobuf:"bytes,10,opt,name=exchange,proto3,oneof"`
 }
 
+type Task_Check struct {
+	Check *CheckTask `protobuf:"bytes,12,opt,name=check,proto3,oneof"`
+}
+
 func (*Task_Write) isTask_Work() {}
 
 func (*Task_Result) isTask_Work() {}
 
 func (*Task_Exchange) isTask_Work() {}
+
+func (*Task_Check) isTask_Work() {}
 
 // LogicalPlan says what a job does, as operators. It says the same as a statement, which it is turned into before it is planned.
 type LogicalPlan struct {
@@ -4067,7 +4128,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4079,7 +4140,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4092,7 +4153,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -4117,7 +4178,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4190,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4203,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -4203,7 +4264,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4215,7 +4276,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4228,7 +4289,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -4293,7 +4354,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4305,7 +4366,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4318,7 +4379,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -4356,7 +4417,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4368,7 +4429,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4381,7 +4442,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -4436,7 +4497,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4448,7 +4509,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4461,7 +4522,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -4493,7 +4554,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4566,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4579,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -4597,7 +4658,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4670,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4683,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -4670,7 +4731,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4682,7 +4743,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4695,7 +4756,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -4724,7 +4785,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[49]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4797,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[49]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4810,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -5080,14 +5141,16 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"z\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"<\n" +
+	"\tCheckTask\x12/\n" +
+	"\x05write\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteTaskR\x05write\"z\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
 	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\x12\x1d\n" +
 	"\n" +
 	"keep_above\x18\x02 \x01(\x03R\tkeepAbove\x12\x16\n" +
 	"\x06ticket\x18\x03 \x01(\tR\x06ticket\x12\x18\n" +
-	"\areaders\x18\x04 \x03(\fR\areaders\"\xde\x03\n" +
+	"\areaders\x18\x04 \x03(\fR\areaders\"\x91\x04\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -5100,7 +5163,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x05write\x18\b \x01(\v2\x19.signet.plan.v1.WriteTaskH\x00R\x05write\x124\n" +
 	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06result\x12:\n" +
 	"\bexchange\x18\n" +
-	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x125\n" +
+	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x121\n" +
+	"\x05check\x18\f \x01(\v2\x19.signet.plan.v1.CheckTaskH\x00R\x05check\x125\n" +
 	"\x05trace\x18\v \x03(\v2\x1f.signet.plan.v1.Task.TraceEntryR\x05trace\x1a8\n" +
 	"\n" +
 	"TraceEntry\x12\x10\n" +
@@ -5266,7 +5330,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -5315,23 +5379,24 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(*ExchangeTask)(nil),      // 44: signet.plan.v1.ExchangeTask
 	(*ExchangeOutput)(nil),    // 45: signet.plan.v1.ExchangeOutput
 	(*ExchangePartition)(nil), // 46: signet.plan.v1.ExchangePartition
-	(*ResultTask)(nil),        // 47: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 48: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 49: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 50: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 51: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 52: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 53: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 54: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 55: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 56: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 57: signet.plan.v1.StageRead
-	(*Error)(nil),             // 58: signet.plan.v1.Error
-	nil,                       // 59: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 60: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 61: signet.plan.v1.Task.TraceEntry
-	nil,                       // 62: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 63: signet.plan.v1.FileInput.OptionsEntry
+	(*CheckTask)(nil),         // 47: signet.plan.v1.CheckTask
+	(*ResultTask)(nil),        // 48: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 49: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 50: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 51: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 52: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 53: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 54: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 55: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 56: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 57: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 58: signet.plan.v1.StageRead
+	(*Error)(nil),             // 59: signet.plan.v1.Error
+	nil,                       // 60: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 61: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 62: signet.plan.v1.Task.TraceEntry
+	nil,                       // 63: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 64: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
@@ -5345,7 +5410,7 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	9,  // 8: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 9: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 10: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	59, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	60, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
 	11, // 12: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
 	14, // 13: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
 	15, // 14: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
@@ -5380,7 +5445,7 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	35, // 43: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
 	40, // 44: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
 	36, // 45: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	60, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	61, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
 	32, // 47: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
 	40, // 48: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
 	11, // 49: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
@@ -5394,30 +5459,32 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	3,  // 57: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
 	7,  // 58: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
 	46, // 59: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	34, // 60: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	42, // 61: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	47, // 62: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	44, // 63: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	61, // 64: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	50, // 65: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	51, // 66: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	62, // 67: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	53, // 68: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	51, // 69: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	54, // 70: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	40, // 71: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 72: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	55, // 73: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	56, // 74: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	57, // 75: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	63, // 76: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	8,  // 77: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	16, // 78: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	42, // 60: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
+	34, // 61: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	42, // 62: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	48, // 63: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	44, // 64: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	47, // 65: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
+	62, // 66: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	51, // 67: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	52, // 68: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	63, // 69: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	54, // 70: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	52, // 71: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	55, // 72: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	40, // 73: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 74: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	56, // 75: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	57, // 76: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	58, // 77: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	64, // 78: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	8,  // 79: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	16, // 80: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -5459,12 +5526,13 @@ func file_plan_v1_plan_proto_init() {
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[39].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[40].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
+		(*Task_Check)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[46].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[47].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -5475,7 +5543,7 @@ func file_plan_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
