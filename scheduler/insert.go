@@ -239,6 +239,12 @@ func (s *Server) explain(j *job, st *sql.Explain) error {
 			return err
 		}
 		text = p.text
+	case *sql.Delete, *sql.Update, *sql.Merge:
+		p, err := s.planRowLevel(j, inner)
+		if err != nil {
+			return err
+		}
+		text = p.text
 	case *sql.Select:
 		p, err := s.planSelect(j, inner.Query)
 		if err != nil {
@@ -246,7 +252,7 @@ func (s *Server) explain(j *job, st *sql.Explain) error {
 		}
 		text = p.plan().Explain()
 	default:
-		return fail(codeUser, "", "EXPLAIN works on SELECT, INSERT and CREATE TABLE AS")
+		return fail(codeUser, "", "EXPLAIN works on SELECT, INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS")
 	}
 	return s.answer(j, []string{"plan"}, []row{{text}})
 }

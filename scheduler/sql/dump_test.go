@@ -28,6 +28,8 @@ func dump(s Statement) string {
 			b.WriteString(")")
 		}
 		fmt.Fprintf(&b, "\n  query %s\n", dumpQuery(s.Query))
+	case *Delete, *Update, *Merge:
+		b.WriteString(dumpRowLevel(s))
 	case *CreateTable:
 		dumpCreate(&b, s)
 	case *CreateSchema:

@@ -104,9 +104,6 @@ func (p *parser) describe() (Statement, error) {
 
 // refusals says, for statements that people will try, why they do not run and what to do.
 var refusals = map[string]string{
-	"DELETE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT … WHERE",
-	"UPDATE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT",
-	"MERGE":      "Signet appends to tables; use INSERT INTO … SELECT",
 	"TRUNCATE":   "drop the table and create it again",
 	"REPLACE":    "drop the table and create it again",
 	"ALTER":      "change the table with another engine; Signet follows its current schema",
@@ -147,14 +144,14 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, CACHE TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
+const supported = "SELECT, INSERT INTO, DELETE, UPDATE, MERGE, CREATE TABLE, CREATE SCHEMA, DROP TABLE, CACHE TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)
 	if hint, ok := refusals[word]; ok {
 		return p.fail(word+" is not supported yet", hint)
 	}
-	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "WITH", "VALUES", "FROM"}); near != "" {
+	if near := nearest(word, []string{"SELECT", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "WITH", "VALUES", "FROM"}); near != "" {
 		return p.unexpected("a statement", "did you mean "+near+"?")
 	}
 	return p.unexpected("a statement", supported)

@@ -525,6 +525,58 @@ func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
 	return file_plan_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
+type RowOp int32
+
+const (
+	RowOp_ROW_OP_UNSPECIFIED RowOp = 0
+	RowOp_ROW_OP_DELETE      RowOp = 1
+	RowOp_ROW_OP_UPDATE      RowOp = 2
+	RowOp_ROW_OP_INSERT      RowOp = 3
+)
+
+// Enum value maps for RowOp.
+var (
+	RowOp_name = map[int32]string{
+		0: "ROW_OP_UNSPECIFIED",
+		1: "ROW_OP_DELETE",
+		2: "ROW_OP_UPDATE",
+		3: "ROW_OP_INSERT",
+	}
+	RowOp_value = map[string]int32{
+		"ROW_OP_UNSPECIFIED": 0,
+		"ROW_OP_DELETE":      1,
+		"ROW_OP_UPDATE":      2,
+		"ROW_OP_INSERT":      3,
+	}
+)
+
+func (x RowOp) Enum() *RowOp {
+	p := new(RowOp)
+	*p = x
+	return p
+}
+
+func (x RowOp) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RowOp) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
+}
+
+func (RowOp) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[8]
+}
+
+func (x RowOp) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RowOp.Descriptor instead.
+func (RowOp) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+}
+
 // ErrorClass says what a task error means for the job (docs: "Task errors").
 type ErrorClass int32
 
@@ -574,11 +626,11 @@ func (x ErrorClass) String() string {
 }
 
 func (ErrorClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[9].Descriptor()
 }
 
 func (ErrorClass) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[8]
+	return &file_plan_v1_plan_proto_enumTypes[9]
 }
 
 func (x ErrorClass) Number() protoreflect.EnumNumber {
@@ -587,7 +639,7 @@ func (x ErrorClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorClass.Descriptor instead.
 func (ErrorClass) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 type Type struct {
@@ -3489,7 +3541,7 @@ func (x *WriteTask) GetRowLineage() bool {
 // then reads those alone, and they are reported as replaced.
 type RewriteFiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions
+	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions; empty: of none, the task only adds rows
 	// SELECT over the sources' views: _file, how many of its rows are deleted, how many are updated; files without such rows need not be there.
 	// Empty: every file of the view is replaced (rewrites that change no row).
 	ChangesSql string `protobuf:"bytes,2,opt,name=changes_sql,json=changesSql,proto3" json:"changes_sql,omitempty"`
@@ -3497,7 +3549,8 @@ type RewriteFiles struct {
 	CheckSql string     `protobuf:"bytes,3,opt,name=check_sql,json=checkSql,proto3" json:"check_sql,omitempty"`
 	Changes  RowChanges `protobuf:"varint,4,opt,name=changes,proto3,enum=signet.plan.v1.RowChanges" json:"changes,omitempty"` // how they are stored; unspecified: COPY_ON_WRITE
 	// POSITION_DELETES and DELETION_VECTORS: SELECT _file, _pos of the rows that go.
-	PositionsSql  string `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	PositionsSql  string       `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	Changed       *ChangedRows `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3567,6 +3620,130 @@ func (x *RewriteFiles) GetPositionsSql() string {
 	return ""
 }
 
+func (x *RewriteFiles) GetChanged() *ChangedRows {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+// ChangedRows are what a row-level write changes, found once, so that all that follows from it agrees, whatever the statement calls. The task keeps them as
+// a table with the columns _file, _pos (NULL: the row is new), _op (RowOp), _row_id with row lineage, and c0, c1, ... : the written columns.
+type ChangedRows struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Table string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"` // the name by which the other queries read them
+	// SELECT over the sources' views: _file, _pos, number of the clause that applies (NULL: none; the row is left out), _row_id with row lineage, and then what
+	// the clauses make their columns of.
+	Sql           string          `protobuf:"bytes,2,opt,name=sql,proto3" json:"sql,omitempty"`
+	Clauses       []*ChangeClause `protobuf:"bytes,3,rep,name=clauses,proto3" json:"clauses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangedRows) Reset() {
+	*x = ChangedRows{}
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangedRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangedRows) ProtoMessage() {}
+
+func (x *ChangedRows) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangedRows.ProtoReflect.Descriptor instead.
+func (*ChangedRows) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ChangedRows) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *ChangedRows) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *ChangedRows) GetClauses() []*ChangeClause {
+	if x != nil {
+		return x.Clauses
+	}
+	return nil
+}
+
+// ChangeClause is what becomes of the rows that a clause of the statement applies to.
+type ChangeClause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            RowOp                  `protobuf:"varint,1,opt,name=op,proto3,enum=signet.plan.v1.RowOp" json:"op,omitempty"`
+	Columns       []*OutputColumn        `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"` // UPDATE, INSERT: in the order of the table's schema; their inputs are columns of ChangedRows.sql
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeClause) Reset() {
+	*x = ChangeClause{}
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeClause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeClause) ProtoMessage() {}
+
+func (x *ChangeClause) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeClause.ProtoReflect.Descriptor instead.
+func (*ChangeClause) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ChangeClause) GetOp() RowOp {
+	if x != nil {
+		return x.Op
+	}
+	return RowOp_ROW_OP_UNSPECIFIED
+}
+
+func (x *ChangeClause) GetColumns() []*OutputColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 // ExchangeTask keeps the query's rows on the executor, for tasks of later stages to fetch.
 type ExchangeTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3580,7 +3757,7 @@ type ExchangeTask struct {
 
 func (x *ExchangeTask) Reset() {
 	*x = ExchangeTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3769,7 @@ func (x *ExchangeTask) String() string {
 func (*ExchangeTask) ProtoMessage() {}
 
 func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3782,7 @@ func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
 func (*ExchangeTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExchangeTask) GetKind() ExchangeKind {
@@ -3646,7 +3823,7 @@ type ExchangeOutput struct {
 
 func (x *ExchangeOutput) Reset() {
 	*x = ExchangeOutput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3835,7 @@ func (x *ExchangeOutput) String() string {
 func (*ExchangeOutput) ProtoMessage() {}
 
 func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3848,7 @@ func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
 func (*ExchangeOutput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
@@ -3693,7 +3870,7 @@ type ExchangePartition struct {
 
 func (x *ExchangePartition) Reset() {
 	*x = ExchangePartition{}
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3882,7 @@ func (x *ExchangePartition) String() string {
 func (*ExchangePartition) ProtoMessage() {}
 
 func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3895,7 @@ func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
 func (*ExchangePartition) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExchangePartition) GetPartition() int32 {
@@ -3761,7 +3938,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3773,7 +3950,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3786,7 +3963,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -3840,7 +4017,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +4029,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +4042,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Task) GetJobId() string {
@@ -3990,7 +4167,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +4179,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,7 +4192,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -4040,7 +4217,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4229,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4242,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -4126,7 +4303,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4138,7 +4315,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4151,7 +4328,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -4216,7 +4393,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4405,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4418,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -4279,7 +4456,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4468,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4481,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -4359,7 +4536,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4548,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4561,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -4416,7 +4593,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4605,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4618,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -4520,7 +4697,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4709,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4722,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -4593,7 +4770,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4782,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4795,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -4647,7 +4824,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4659,7 +4836,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4672,7 +4849,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -4972,14 +5149,22 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\x126\n" +
 	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
-	"rowLineage\"\xbb\x01\n" +
+	"rowLineage\"\xf2\x01\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
 	"changesSql\x12\x1b\n" +
 	"\tcheck_sql\x18\x03 \x01(\tR\bcheckSql\x124\n" +
 	"\achanges\x18\x04 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\achanges\x12#\n" +
-	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\"\x8c\x01\n" +
+	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\x125\n" +
+	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\"m\n" +
+	"\vChangedRows\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x10\n" +
+	"\x03sql\x18\x02 \x01(\tR\x03sql\x126\n" +
+	"\aclauses\x18\x03 \x03(\v2\x1c.signet.plan.v1.ChangeClauseR\aclauses\"m\n" +
+	"\fChangeClause\x12%\n" +
+	"\x02op\x18\x01 \x01(\x0e2\x15.signet.plan.v1.RowOpR\x02op\x126\n" +
+	"\acolumns\x18\x02 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\"\x8c\x01\n" +
 	"\fExchangeTask\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\x05R\x04keys\x12\x1e\n" +
@@ -5156,7 +5341,12 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
 	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
-	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*\xcd\x01\n" +
+	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*X\n" +
+	"\x05RowOp\x12\x16\n" +
+	"\x12ROW_OP_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rROW_OP_DELETE\x10\x01\x12\x11\n" +
+	"\rROW_OP_UPDATE\x10\x02\x12\x11\n" +
+	"\rROW_OP_INSERT\x10\x03*\xcd\x01\n" +
 	"\n" +
 	"ErrorClass\x12\x1b\n" +
 	"\x17ERROR_CLASS_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5180,8 +5370,8 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_plan_v1_plan_proto_rawDescData
 }
 
-var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -5191,145 +5381,152 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(FileFormat)(0),           // 5: signet.plan.v1.FileFormat
 	(FileContent)(0),          // 6: signet.plan.v1.FileContent
 	(ExchangeKind)(0),         // 7: signet.plan.v1.ExchangeKind
-	(ErrorClass)(0),           // 8: signet.plan.v1.ErrorClass
-	(*Type)(nil),              // 9: signet.plan.v1.Type
-	(*Field)(nil),             // 10: signet.plan.v1.Field
-	(*Schema)(nil),            // 11: signet.plan.v1.Schema
-	(*Decimal)(nil),           // 12: signet.plan.v1.Decimal
-	(*Value)(nil),             // 13: signet.plan.v1.Value
-	(*PartitionField)(nil),    // 14: signet.plan.v1.PartitionField
-	(*SortField)(nil),         // 15: signet.plan.v1.SortField
-	(*MetricsMode)(nil),       // 16: signet.plan.v1.MetricsMode
-	(*FileRules)(nil),         // 17: signet.plan.v1.FileRules
-	(*WriteSpec)(nil),         // 18: signet.plan.v1.WriteSpec
-	(*Scope)(nil),             // 19: signet.plan.v1.Scope
-	(*Predicate)(nil),         // 20: signet.plan.v1.Predicate
-	(*Predicates)(nil),        // 21: signet.plan.v1.Predicates
-	(*Comparison)(nil),        // 22: signet.plan.v1.Comparison
-	(*IsNull)(nil),            // 23: signet.plan.v1.IsNull
-	(*Bound)(nil),             // 24: signet.plan.v1.Bound
-	(*ColumnMetrics)(nil),     // 25: signet.plan.v1.ColumnMetrics
-	(*DataFile)(nil),          // 26: signet.plan.v1.DataFile
-	(*ReplacedFile)(nil),      // 27: signet.plan.v1.ReplacedFile
-	(*DataFiles)(nil),         // 28: signet.plan.v1.DataFiles
-	(*ManifestHeader)(nil),    // 29: signet.plan.v1.ManifestHeader
-	(*ManifestTrailer)(nil),   // 30: signet.plan.v1.ManifestTrailer
-	(*ManifestChunk)(nil),     // 31: signet.plan.v1.ManifestChunk
-	(*PinnedFile)(nil),        // 32: signet.plan.v1.PinnedFile
-	(*DeleteFile)(nil),        // 33: signet.plan.v1.DeleteFile
-	(*Source)(nil),            // 34: signet.plan.v1.Source
-	(*ExchangeSource)(nil),    // 35: signet.plan.v1.ExchangeSource
-	(*ExchangePart)(nil),      // 36: signet.plan.v1.ExchangePart
-	(*FileSource)(nil),        // 37: signet.plan.v1.FileSource
-	(*TableScan)(nil),         // 38: signet.plan.v1.TableScan
-	(*Column)(nil),            // 39: signet.plan.v1.Column
-	(*OutputColumn)(nil),      // 40: signet.plan.v1.OutputColumn
-	(*WriteTask)(nil),         // 41: signet.plan.v1.WriteTask
-	(*RewriteFiles)(nil),      // 42: signet.plan.v1.RewriteFiles
-	(*ExchangeTask)(nil),      // 43: signet.plan.v1.ExchangeTask
-	(*ExchangeOutput)(nil),    // 44: signet.plan.v1.ExchangeOutput
-	(*ExchangePartition)(nil), // 45: signet.plan.v1.ExchangePartition
-	(*ResultTask)(nil),        // 46: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 47: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 48: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 49: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 50: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 51: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 52: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 53: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 54: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 55: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 56: signet.plan.v1.StageRead
-	(*Error)(nil),             // 57: signet.plan.v1.Error
-	nil,                       // 58: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 59: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 60: signet.plan.v1.Task.TraceEntry
-	nil,                       // 61: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 62: signet.plan.v1.FileInput.OptionsEntry
+	(RowOp)(0),                // 8: signet.plan.v1.RowOp
+	(ErrorClass)(0),           // 9: signet.plan.v1.ErrorClass
+	(*Type)(nil),              // 10: signet.plan.v1.Type
+	(*Field)(nil),             // 11: signet.plan.v1.Field
+	(*Schema)(nil),            // 12: signet.plan.v1.Schema
+	(*Decimal)(nil),           // 13: signet.plan.v1.Decimal
+	(*Value)(nil),             // 14: signet.plan.v1.Value
+	(*PartitionField)(nil),    // 15: signet.plan.v1.PartitionField
+	(*SortField)(nil),         // 16: signet.plan.v1.SortField
+	(*MetricsMode)(nil),       // 17: signet.plan.v1.MetricsMode
+	(*FileRules)(nil),         // 18: signet.plan.v1.FileRules
+	(*WriteSpec)(nil),         // 19: signet.plan.v1.WriteSpec
+	(*Scope)(nil),             // 20: signet.plan.v1.Scope
+	(*Predicate)(nil),         // 21: signet.plan.v1.Predicate
+	(*Predicates)(nil),        // 22: signet.plan.v1.Predicates
+	(*Comparison)(nil),        // 23: signet.plan.v1.Comparison
+	(*IsNull)(nil),            // 24: signet.plan.v1.IsNull
+	(*Bound)(nil),             // 25: signet.plan.v1.Bound
+	(*ColumnMetrics)(nil),     // 26: signet.plan.v1.ColumnMetrics
+	(*DataFile)(nil),          // 27: signet.plan.v1.DataFile
+	(*ReplacedFile)(nil),      // 28: signet.plan.v1.ReplacedFile
+	(*DataFiles)(nil),         // 29: signet.plan.v1.DataFiles
+	(*ManifestHeader)(nil),    // 30: signet.plan.v1.ManifestHeader
+	(*ManifestTrailer)(nil),   // 31: signet.plan.v1.ManifestTrailer
+	(*ManifestChunk)(nil),     // 32: signet.plan.v1.ManifestChunk
+	(*PinnedFile)(nil),        // 33: signet.plan.v1.PinnedFile
+	(*DeleteFile)(nil),        // 34: signet.plan.v1.DeleteFile
+	(*Source)(nil),            // 35: signet.plan.v1.Source
+	(*ExchangeSource)(nil),    // 36: signet.plan.v1.ExchangeSource
+	(*ExchangePart)(nil),      // 37: signet.plan.v1.ExchangePart
+	(*FileSource)(nil),        // 38: signet.plan.v1.FileSource
+	(*TableScan)(nil),         // 39: signet.plan.v1.TableScan
+	(*Column)(nil),            // 40: signet.plan.v1.Column
+	(*OutputColumn)(nil),      // 41: signet.plan.v1.OutputColumn
+	(*WriteTask)(nil),         // 42: signet.plan.v1.WriteTask
+	(*RewriteFiles)(nil),      // 43: signet.plan.v1.RewriteFiles
+	(*ChangedRows)(nil),       // 44: signet.plan.v1.ChangedRows
+	(*ChangeClause)(nil),      // 45: signet.plan.v1.ChangeClause
+	(*ExchangeTask)(nil),      // 46: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 47: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 48: signet.plan.v1.ExchangePartition
+	(*ResultTask)(nil),        // 49: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 50: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 51: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 52: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 53: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 54: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 55: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 56: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 57: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 58: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 59: signet.plan.v1.StageRead
+	(*Error)(nil),             // 60: signet.plan.v1.Error
+	nil,                       // 61: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 62: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 63: signet.plan.v1.Task.TraceEntry
+	nil,                       // 64: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 65: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
-	10, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
-	9,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
-	13, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
-	10, // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
-	12, // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
+	11, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
+	10, // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
+	14, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
+	11, // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
+	13, // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
 	1,  // 6: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
-	9,  // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
+	10, // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	58, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
-	11, // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
-	14, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
-	15, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
-	17, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
-	19, // 15: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
+	61, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	12, // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
+	15, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
+	16, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
+	18, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
+	20, // 15: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
 	3,  // 16: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
-	20, // 17: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
-	21, // 18: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
-	21, // 19: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
-	20, // 20: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
-	22, // 21: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
-	23, // 22: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
-	20, // 23: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
+	21, // 17: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
+	22, // 18: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
+	22, // 19: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
+	21, // 20: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
+	23, // 21: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
+	24, // 22: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
+	21, // 23: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
 	4,  // 24: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
-	13, // 25: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
-	13, // 26: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	24, // 27: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	24, // 28: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	14, // 25: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
+	14, // 26: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	25, // 27: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	25, // 28: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
 	5,  // 29: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	13, // 30: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	25, // 31: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	14, // 30: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	26, // 31: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
 	6,  // 32: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
-	26, // 33: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	27, // 34: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
-	29, // 35: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	30, // 36: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	13, // 37: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	33, // 38: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	27, // 33: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	28, // 34: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
+	30, // 35: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	31, // 36: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	14, // 37: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	34, // 38: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
 	6,  // 39: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
-	37, // 40: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	38, // 41: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	35, // 42: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
-	39, // 43: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
-	36, // 44: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	59, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	32, // 46: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	39, // 47: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	11, // 48: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	32, // 49: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	9,  // 50: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	10, // 51: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	40, // 52: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	18, // 53: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	42, // 54: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
+	38, // 40: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	39, // 41: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	36, // 42: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	40, // 43: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	37, // 44: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	62, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	33, // 46: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	40, // 47: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	12, // 48: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	33, // 49: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	10, // 50: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	11, // 51: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	41, // 52: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	19, // 53: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	43, // 54: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
 	3,  // 55: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
-	7,  // 56: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	45, // 57: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	34, // 58: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	41, // 59: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	46, // 60: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	43, // 61: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	60, // 62: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	49, // 63: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	50, // 64: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	61, // 65: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	52, // 66: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	50, // 67: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	53, // 68: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	39, // 69: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 70: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	54, // 71: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	55, // 72: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	56, // 73: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	62, // 74: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	8,  // 75: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	16, // 76: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	44, // 56: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
+	45, // 57: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
+	8,  // 58: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
+	41, // 59: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
+	7,  // 60: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	48, // 61: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	35, // 62: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	42, // 63: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	49, // 64: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	46, // 65: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	63, // 66: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	52, // 67: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	53, // 68: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	64, // 69: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	55, // 70: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	53, // 71: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	56, // 72: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	40, // 73: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 74: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	57, // 75: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	58, // 76: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	59, // 77: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	65, // 78: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	9,  // 79: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	17, // 80: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -5371,12 +5568,12 @@ func file_plan_v1_plan_proto_init() {
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[38].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[40].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[45].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[47].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -5386,8 +5583,8 @@ func file_plan_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   54,
+			NumEnums:      10,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
