@@ -3,8 +3,6 @@ package write
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
@@ -217,13 +215,4 @@ func (r *rewrite) narrow(ctx context.Context, files []*planv1.PinnedFile) error 
 	t, _ := proto.Clone(r.source.GetTable()).(*planv1.TableScan)
 	t.Files = files
 	return r.inst.BindSources(ctx, []*planv1.Source{{View: r.source.GetView(), Alias: r.source.GetAlias(), Kind: &planv1.Source_Table{Table: t}}})
-}
-
-// scratchDir makes a directory of the task's own.
-func (r *rewrite) scratchDir(name string) (string, error) {
-	dir := filepath.Join(r.opts.Scratch, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("scratch: %w", err)
-	}
-	return dir, nil
 }

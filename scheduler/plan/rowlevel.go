@@ -65,7 +65,7 @@ func (r *RowLevel) Operation() string {
 
 // Alias is the name by which the statement's text qualifies the table's columns.
 func (r *RowLevel) Alias() string {
-	alias := ""
+	var alias string
 	switch {
 	case r.Delete != nil:
 		alias = r.Delete.Alias
@@ -114,7 +114,9 @@ func (r *RowLevel) Changes() (*Changes, error) {
 	return r.mergeChanges()
 }
 
-func (r *RowLevel) from() string { return sql.QuoteIdent(TargetView) + " AS " + sql.QuoteIdent(r.Alias()) }
+func (r *RowLevel) from() string {
+	return sql.QuoteIdent(TargetView) + " AS " + sql.QuoteIdent(r.Alias())
+}
 
 func (r *RowLevel) deleteChanges() *Changes {
 	q := "SELECT " + strings.Join(r.head("0"), ", ") + " FROM " + r.from() + where(r.Delete.Where)

@@ -15,8 +15,8 @@ type RowLevelTasks struct {
 	Spec      *planv1.WriteSpec
 	Target    *planv1.Source // the table's files, with positions
 	Found     *Found
-	Why       string         // why there is one task; empty: the sizes decide
-	Request   Request        // Limits, Root
+	Why       string  // why there is one task; empty: the sizes decide
+	Request   Request // Limits, Root
 	Mode      Mode
 }
 

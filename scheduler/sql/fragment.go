@@ -40,7 +40,9 @@ func (p *parser) fragment(what, hint string, stop func(at int) bool) (Fragment, 
 }
 
 // afterDot: the word is a part of a name, whatever it is called.
-func (p *parser) afterDot(at int) bool { return at > 0 && p.toks[at-1].is(".") && p.toks[at-1].End == p.toks[at].Start }
+func (p *parser) afterDot(at int) bool {
+	return at > 0 && p.toks[at-1].is(".") && p.toks[at-1].End == p.toks[at].Start
+}
 
 func (p *parser) fragmentFrom(from int, what, hint string) (Fragment, error) {
 	if p.pos == from {

@@ -21,7 +21,7 @@ func (p *parser) update() (Statement, error) {
 	}
 	stop := func(at int) bool {
 		// IS DISTINCT FROM compares.
-		return p.toks[at].isAny("WHERE", "RETURNING", "LIMIT", "ORDER") || p.toks[at].is("FROM") && !(at > 0 && p.toks[at-1].is("DISTINCT"))
+		return p.toks[at].isAny("WHERE", "RETURNING", "LIMIT", "ORDER") || p.toks[at].is("FROM") && (at == 0 || !p.toks[at-1].is("DISTINCT"))
 	}
 	if u.Set, err = p.assignments(ownNames(table, u.Alias), stop); err != nil {
 		return nil, err
