@@ -49,9 +49,9 @@ func TestEmptyCommit(t *testing.T) {
 		_, err := m.Step(coordinator.Begin{Tasks: 1})
 		require.NoError(t, err)
 		w := &writeState{mode: c.mode, spec: &planv1.WriteSpec{Scope: c.scope}, machine: m}
-		require.Equal(t, c.empty, w.emptyCommit(), "%s %s", c.mode, c.scope)
+		require.Equal(t, c.empty, w.nothing(), "%s %s", c.mode, c.scope)
 		_, err = m.Step(coordinator.Accept{Attempt: "a", Epoch: 1, Digest: "00", Totals: coordinator.Totals{Files: 1, Rows: 1, Bytes: 1}})
 		require.NoError(t, err)
-		require.False(t, w.emptyCommit(), "with a file: %s %s", c.mode, c.scope)
+		require.False(t, w.nothing(), "with a file: %s %s", c.mode, c.scope)
 	}
 }

@@ -84,6 +84,8 @@ func (s *Server) execute(j *job) error {
 		return s.runSelect(j, st.Query)
 	case *sql.Insert:
 		return s.runInsert(j, st)
+	case *sql.Delete, *sql.Update, *sql.Merge:
+		return s.runRowLevel(j, st)
 	case *sql.CreateTable:
 		if st.Query != nil {
 			return s.runCreateAs(j, st)
@@ -142,6 +144,12 @@ func kindOf(st sql.Statement) string {
 		return kindSelect
 	case *sql.Insert:
 		return kindInsert
+	case *sql.Delete:
+		return kindDelete
+	case *sql.Update:
+		return kindUpdate
+	case *sql.Merge:
+		return kindMerge
 	case *sql.CreateTable:
 		if st.Query != nil {
 			return kindCreate

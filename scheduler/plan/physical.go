@@ -96,13 +96,14 @@ func (s Stage) Task(i int) *planv1.Task {
 	}
 	out := &planv1.Task{Stage: s.ID, Task: int32(i), Sql: common.GetSql(), Sources: s.Split.Shares[i]}
 	work := s.work
-	if work == nil {
+	if work == nil || common.GetWrite().GetRewrite() != nil { // tasks that rewrite files differ in what they are about
 		work = common
 	}
 	switch w := work.GetWork().(type) {
 	case *planv1.Task_Write:
 		out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 			Columns: w.Write.GetColumns(), Spec: w.Write.GetSpec(), SortForPartitions: w.Write.GetSortForPartitions(),
+			Rewrite: w.Write.GetRewrite(), RowLineage: w.Write.GetRowLineage(),
 		}}
 	case *planv1.Task_Result:
 		out.Work = &planv1.Task_Result{Result: &planv1.ResultTask{MaxBytes: w.Result.GetMaxBytes()}}

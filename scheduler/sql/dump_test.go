@@ -33,6 +33,8 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "truncate table %s if-exists=%v\n", s.Table, s.IfExists)
 	case *Validate:
 		fmt.Fprintf(&b, "validate %s", dump(s.Statement))
+	case *Delete, *Update, *Merge:
+		b.WriteString(dumpRowLevel(s))
 	case *CreateTable:
 		dumpCreate(&b, s)
 	case *CreateSchema:

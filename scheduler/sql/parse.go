@@ -55,6 +55,12 @@ func (p *parser) statement() (Statement, error) {
 	switch keyword(t) {
 	case "INSERT":
 		return p.insert()
+	case "DELETE":
+		return p.delete()
+	case "UPDATE":
+		return p.update()
+	case "MERGE":
+		return p.merge()
 	case "CREATE":
 		return p.create()
 	case "DROP":
@@ -199,5 +205,5 @@ func (p *parser) explain() (Statement, error) {
 	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
 	}
-	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT and CREATE TABLE AS")
+	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS")
 }

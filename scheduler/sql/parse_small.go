@@ -104,9 +104,6 @@ func (p *parser) describe() (Statement, error) {
 
 // refusals says, for statements that people will try, why they do not run and what to do.
 var refusals = map[string]string{
-	"DELETE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT … WHERE",
-	"UPDATE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT",
-	"MERGE":      "Signet appends to tables; use INSERT INTO … SELECT",
 	"REPLACE":    "write CREATE OR REPLACE TABLE",
 	"ALTER":      "change the table with another engine; Signet follows its current schema",
 	"COPY":       "use INSERT INTO table SELECT * FROM 'file' to load; the client prints SELECT as CSV or JSON",
@@ -146,14 +143,14 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT, CREATE TABLE, CREATE SCHEMA, DROP TABLE, TRUNCATE TABLE, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
+const supported = "SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE, CREATE TABLE, CREATE SCHEMA, DROP TABLE, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)
 	if hint, ok := refusals[word]; ok {
 		return p.fail(word+" is not supported yet", hint)
 	}
-	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
+	if near := nearest(word, []string{"SELECT", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
 		return p.unexpected("a statement", "did you mean "+near+"?")
 	}
 	return p.unexpected("a statement", supported)

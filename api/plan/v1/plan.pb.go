@@ -525,6 +525,58 @@ func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
 	return file_plan_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
+type RowOp int32
+
+const (
+	RowOp_ROW_OP_UNSPECIFIED RowOp = 0
+	RowOp_ROW_OP_DELETE      RowOp = 1
+	RowOp_ROW_OP_UPDATE      RowOp = 2
+	RowOp_ROW_OP_INSERT      RowOp = 3
+)
+
+// Enum value maps for RowOp.
+var (
+	RowOp_name = map[int32]string{
+		0: "ROW_OP_UNSPECIFIED",
+		1: "ROW_OP_DELETE",
+		2: "ROW_OP_UPDATE",
+		3: "ROW_OP_INSERT",
+	}
+	RowOp_value = map[string]int32{
+		"ROW_OP_UNSPECIFIED": 0,
+		"ROW_OP_DELETE":      1,
+		"ROW_OP_UPDATE":      2,
+		"ROW_OP_INSERT":      3,
+	}
+)
+
+func (x RowOp) Enum() *RowOp {
+	p := new(RowOp)
+	*p = x
+	return p
+}
+
+func (x RowOp) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RowOp) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
+}
+
+func (RowOp) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[8]
+}
+
+func (x RowOp) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RowOp.Descriptor instead.
+func (RowOp) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+}
+
 // ErrorClass says what a task error means for the job (docs: "Task errors").
 type ErrorClass int32
 
@@ -574,11 +626,11 @@ func (x ErrorClass) String() string {
 }
 
 func (ErrorClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[9].Descriptor()
 }
 
 func (ErrorClass) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[8]
+	return &file_plan_v1_plan_proto_enumTypes[9]
 }
 
 func (x ErrorClass) Number() protoreflect.EnumNumber {
@@ -587,7 +639,7 @@ func (x ErrorClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorClass.Descriptor instead.
 func (ErrorClass) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 type Type struct {
@@ -668,16 +720,15 @@ func (x *Type) GetFields() []*Field {
 
 // Field is a column or a nested field. Ids come from the loaded table, never from what was asked for at its creation.
 type Field struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Id             int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`    // the format's field id; 0 where the format has none
-	Name           string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // "element", "key" and "value" inside lists and maps
-	Type           *Type                  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Required       bool                   `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
-	Doc            string                 `protobuf:"bytes,5,opt,name=doc,proto3" json:"doc,omitempty"`
-	WriteDefault   *Value                 `protobuf:"bytes,6,opt,name=write_default,json=writeDefault,proto3" json:"write_default,omitempty"`       // absent: NULL
-	InitialDefault *Value                 `protobuf:"bytes,7,opt,name=initial_default,json=initialDefault,proto3" json:"initial_default,omitempty"` // of the rows in files that lack the field; absent: NULL
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`    // the format's field id; 0 where the format has none
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // "element", "key" and "value" inside lists and maps
+	Type          *Type                  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Required      bool                   `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
+	Doc           string                 `protobuf:"bytes,5,opt,name=doc,proto3" json:"doc,omitempty"`
+	WriteDefault  *Value                 `protobuf:"bytes,6,opt,name=write_default,json=writeDefault,proto3" json:"write_default,omitempty"` // absent: NULL
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Field) Reset() {
@@ -748,13 +799,6 @@ func (x *Field) GetDoc() string {
 func (x *Field) GetWriteDefault() *Value {
 	if x != nil {
 		return x.WriteDefault
-	}
-	return nil
-}
-
-func (x *Field) GetInitialDefault() *Value {
-	if x != nil {
-		return x.InitialDefault
 	}
 	return nil
 }
@@ -3195,10 +3239,8 @@ type TableScan struct {
 	ConstantIds []int32                `protobuf:"varint,5,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"` // fields that are not in the files but constant per file
 	// The view has the columns _file (the data file's URI, VARCHAR), _pos (BIGINT, its rows counted from 0, deleted ones included) and, in tables with row
 	// lineage, _row_id and _last_updated_sequence_number.
-	WithPositions bool          `protobuf:"varint,6,opt,name=with_positions,json=withPositions,proto3" json:"with_positions,omitempty"`
-	Branch        string        `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                            // that was read; empty: the main one, or a version
-	Names         []*FieldNames `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                              // of fields in files that have no field ids; none: such files are refused, unless the schema has no ids either
-	RowLineage    bool          `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"` // the format numbers the table's rows
+	WithPositions bool   `protobuf:"varint,6,opt,name=with_positions,json=withPositions,proto3" json:"with_positions,omitempty"`
+	Branch        string `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"` // that was read; empty: the main one, or a version
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3282,73 +3324,6 @@ func (x *TableScan) GetBranch() string {
 	return ""
 }
 
-func (x *TableScan) GetNames() []*FieldNames {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
-func (x *TableScan) GetRowLineage() bool {
-	if x != nil {
-		return x.RowLineage
-	}
-	return false
-}
-
-// FieldNames are the names that a field has, or had, where it has no id.
-type FieldNames struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FieldId       int32                  `protobuf:"varint,1,opt,name=field_id,json=fieldId,proto3" json:"field_id,omitempty"`
-	Names         []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FieldNames) Reset() {
-	*x = FieldNames{}
-	mi := &file_plan_v1_plan_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FieldNames) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FieldNames) ProtoMessage() {}
-
-func (x *FieldNames) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FieldNames.ProtoReflect.Descriptor instead.
-func (*FieldNames) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *FieldNames) GetFieldId() int32 {
-	if x != nil {
-		return x.FieldId
-	}
-	return 0
-}
-
-func (x *FieldNames) GetNames() []string {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
 type Column struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3361,7 +3336,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3373,7 +3348,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[31]
+	mi := &file_plan_v1_plan_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,7 +3361,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Column) GetName() string {
@@ -3429,7 +3404,7 @@ type OutputColumn struct {
 
 func (x *OutputColumn) Reset() {
 	*x = OutputColumn{}
-	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3416,7 @@ func (x *OutputColumn) String() string {
 func (*OutputColumn) ProtoMessage() {}
 
 func (x *OutputColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[32]
+	mi := &file_plan_v1_plan_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3429,7 @@ func (x *OutputColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputColumn.ProtoReflect.Descriptor instead.
 func (*OutputColumn) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OutputColumn) GetField() *Field {
@@ -3492,7 +3467,7 @@ type WriteTask struct {
 
 func (x *WriteTask) Reset() {
 	*x = WriteTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3479,7 @@ func (x *WriteTask) String() string {
 func (*WriteTask) ProtoMessage() {}
 
 func (x *WriteTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[33]
+	mi := &file_plan_v1_plan_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3492,7 @@ func (x *WriteTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTask.ProtoReflect.Descriptor instead.
 func (*WriteTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WriteTask) GetColumns() []*OutputColumn {
@@ -3566,7 +3541,7 @@ func (x *WriteTask) GetRowLineage() bool {
 // then reads those alone, and they are reported as replaced.
 type RewriteFiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions
+	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions; empty: of none, the task only adds rows
 	// SELECT over the sources' views: _file, how many of its rows are deleted, how many are updated; files without such rows need not be there.
 	// Empty: every file of the view is replaced (rewrites that change no row).
 	ChangesSql string `protobuf:"bytes,2,opt,name=changes_sql,json=changesSql,proto3" json:"changes_sql,omitempty"`
@@ -3574,14 +3549,15 @@ type RewriteFiles struct {
 	CheckSql string     `protobuf:"bytes,3,opt,name=check_sql,json=checkSql,proto3" json:"check_sql,omitempty"`
 	Changes  RowChanges `protobuf:"varint,4,opt,name=changes,proto3,enum=signet.plan.v1.RowChanges" json:"changes,omitempty"` // how they are stored; unspecified: COPY_ON_WRITE
 	// POSITION_DELETES and DELETION_VECTORS: SELECT _file, _pos of the rows that go.
-	PositionsSql  string `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	PositionsSql  string       `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	Changed       *ChangedRows `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RewriteFiles) Reset() {
 	*x = RewriteFiles{}
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3569,7 @@ func (x *RewriteFiles) String() string {
 func (*RewriteFiles) ProtoMessage() {}
 
 func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3582,7 @@ func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewriteFiles.ProtoReflect.Descriptor instead.
 func (*RewriteFiles) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RewriteFiles) GetView() string {
@@ -3644,6 +3620,130 @@ func (x *RewriteFiles) GetPositionsSql() string {
 	return ""
 }
 
+func (x *RewriteFiles) GetChanged() *ChangedRows {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+// ChangedRows are what a row-level write changes, found once, so that all that follows from it agrees, whatever the statement calls. The task keeps them as
+// a table with the columns _file, _pos (NULL: the row is new), _op (RowOp), _row_id with row lineage, and c0, c1, ... : the written columns.
+type ChangedRows struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Table string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"` // the name by which the other queries read them
+	// SELECT over the sources' views: _file, _pos, number of the clause that applies (NULL: none; the row is left out), _row_id with row lineage, and then what
+	// the clauses make their columns of.
+	Sql           string          `protobuf:"bytes,2,opt,name=sql,proto3" json:"sql,omitempty"`
+	Clauses       []*ChangeClause `protobuf:"bytes,3,rep,name=clauses,proto3" json:"clauses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangedRows) Reset() {
+	*x = ChangedRows{}
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangedRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangedRows) ProtoMessage() {}
+
+func (x *ChangedRows) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangedRows.ProtoReflect.Descriptor instead.
+func (*ChangedRows) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ChangedRows) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *ChangedRows) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *ChangedRows) GetClauses() []*ChangeClause {
+	if x != nil {
+		return x.Clauses
+	}
+	return nil
+}
+
+// ChangeClause is what becomes of the rows that a clause of the statement applies to.
+type ChangeClause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            RowOp                  `protobuf:"varint,1,opt,name=op,proto3,enum=signet.plan.v1.RowOp" json:"op,omitempty"`
+	Columns       []*OutputColumn        `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"` // UPDATE, INSERT: in the order of the table's schema; their inputs are columns of ChangedRows.sql
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeClause) Reset() {
+	*x = ChangeClause{}
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeClause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeClause) ProtoMessage() {}
+
+func (x *ChangeClause) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeClause.ProtoReflect.Descriptor instead.
+func (*ChangeClause) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ChangeClause) GetOp() RowOp {
+	if x != nil {
+		return x.Op
+	}
+	return RowOp_ROW_OP_UNSPECIFIED
+}
+
+func (x *ChangeClause) GetColumns() []*OutputColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 // ExchangeTask keeps the query's rows on the executor, for tasks of later stages to fetch.
 type ExchangeTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3657,7 +3757,7 @@ type ExchangeTask struct {
 
 func (x *ExchangeTask) Reset() {
 	*x = ExchangeTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3769,7 @@ func (x *ExchangeTask) String() string {
 func (*ExchangeTask) ProtoMessage() {}
 
 func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3682,7 +3782,7 @@ func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
 func (*ExchangeTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExchangeTask) GetKind() ExchangeKind {
@@ -3723,7 +3823,7 @@ type ExchangeOutput struct {
 
 func (x *ExchangeOutput) Reset() {
 	*x = ExchangeOutput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3735,7 +3835,7 @@ func (x *ExchangeOutput) String() string {
 func (*ExchangeOutput) ProtoMessage() {}
 
 func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3748,7 +3848,7 @@ func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
 func (*ExchangeOutput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
@@ -3770,7 +3870,7 @@ type ExchangePartition struct {
 
 func (x *ExchangePartition) Reset() {
 	*x = ExchangePartition{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3882,7 @@ func (x *ExchangePartition) String() string {
 func (*ExchangePartition) ProtoMessage() {}
 
 func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3895,7 @@ func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
 func (*ExchangePartition) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExchangePartition) GetPartition() int32 {
@@ -3822,51 +3922,6 @@ func (x *ExchangePartition) GetBytes() int64 {
 func (x *ExchangePartition) GetSha256() []byte {
 	if x != nil {
 		return x.Sha256
-	}
-	return nil
-}
-
-// CheckTask does what the write task would, and keeps none of its files: it ends well if the write would, and says how much that would be.
-type CheckTask struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Write         *WriteTask             `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"` // without a prefix
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckTask) Reset() {
-	*x = CheckTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckTask) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckTask) ProtoMessage() {}
-
-func (x *CheckTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckTask.ProtoReflect.Descriptor instead.
-func (*CheckTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *CheckTask) GetWrite() *WriteTask {
-	if x != nil {
-		return x.Write
 	}
 	return nil
 }
@@ -3954,7 +4009,6 @@ type Task struct {
 	//	*Task_Write
 	//	*Task_Result
 	//	*Task_Exchange
-	//	*Task_Check
 	Work          isTask_Work       `protobuf_oneof:"work"`
 	Trace         map[string]string `protobuf:"bytes,11,rep,name=trace,proto3" json:"trace,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // W3C trace context of the attempt: traceparent, tracestate. Empty: not traced
 	unknownFields protoimpl.UnknownFields
@@ -4074,15 +4128,6 @@ func (x *Task) GetExchange() *ExchangeTask {
 	return nil
 }
 
-func (x *Task) GetCheck() *CheckTask {
-	if x != nil {
-		if x, ok := x.Work.(*Task_Check); ok {
-			return x.Check
-		}
-	}
-	return nil
-}
-
 func (x *Task) GetTrace() map[string]string {
 	if x != nil {
 		return x.Trace
@@ -4106,17 +4151,11 @@ type Task_Exchange struct {
 	Exchange *ExchangeTask `protobuf:"bytes,10,opt,name=exchange,proto3,oneof"`
 }
 
-type Task_Check struct {
-	Check *CheckTask `protobuf:"bytes,12,opt,name=check,proto3,oneof"`
-}
-
 func (*Task_Write) isTask_Work() {}
 
 func (*Task_Result) isTask_Work() {}
 
 func (*Task_Exchange) isTask_Work() {}
-
-func (*Task_Check) isTask_Work() {}
 
 // LogicalPlan says what a job does, as operators. It says the same as a statement, which it is turned into before it is planned.
 type LogicalPlan struct {
@@ -4851,15 +4890,14 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tprecision\x18\x02 \x01(\x05R\tprecision\x12\x14\n" +
 	"\x05scale\x18\x03 \x01(\x05R\x05scale\x12\x16\n" +
 	"\x06length\x18\x04 \x01(\x05R\x06length\x12-\n" +
-	"\x06fields\x18\x05 \x03(\v2\x15.signet.plan.v1.FieldR\x06fields\"\xff\x01\n" +
+	"\x06fields\x18\x05 \x03(\v2\x15.signet.plan.v1.FieldR\x06fields\"\xbf\x01\n" +
 	"\x05Field\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
 	"\x04type\x18\x03 \x01(\v2\x14.signet.plan.v1.TypeR\x04type\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12\x10\n" +
 	"\x03doc\x18\x05 \x01(\tR\x03doc\x12:\n" +
-	"\rwrite_default\x18\x06 \x01(\v2\x15.signet.plan.v1.ValueR\fwriteDefault\x12>\n" +
-	"\x0finitial_default\x18\a \x01(\v2\x15.signet.plan.v1.ValueR\x0einitialDefault\"7\n" +
+	"\rwrite_default\x18\x06 \x01(\v2\x15.signet.plan.v1.ValueR\fwriteDefault\"7\n" +
 	"\x06Schema\x12-\n" +
 	"\x06fields\x18\x01 \x03(\v2\x15.signet.plan.v1.FieldR\x06fields\";\n" +
 	"\aDecimal\x12\x1a\n" +
@@ -5085,7 +5123,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd2\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xff\x01\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
@@ -5093,14 +5131,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12!\n" +
 	"\fconstant_ids\x18\x05 \x03(\x05R\vconstantIds\x12%\n" +
 	"\x0ewith_positions\x18\x06 \x01(\bR\rwithPositions\x12\x16\n" +
-	"\x06branch\x18\a \x01(\tR\x06branch\x120\n" +
-	"\x05names\x18\b \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x1f\n" +
-	"\vrow_lineage\x18\t \x01(\bR\n" +
-	"rowLineage\"=\n" +
-	"\n" +
-	"FieldNames\x12\x19\n" +
-	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x14\n" +
-	"\x05names\x18\x02 \x03(\tR\x05names\"\x8e\x01\n" +
+	"\x06branch\x18\a \x01(\tR\x06branch\"\x8e\x01\n" +
 	"\x06Column\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x04type\x18\x02 \x01(\v2\x14.signet.plan.v1.TypeR\x04type\x12\x1f\n" +
@@ -5118,14 +5149,22 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\x126\n" +
 	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
-	"rowLineage\"\xbb\x01\n" +
+	"rowLineage\"\xf2\x01\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
 	"changesSql\x12\x1b\n" +
 	"\tcheck_sql\x18\x03 \x01(\tR\bcheckSql\x124\n" +
 	"\achanges\x18\x04 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\achanges\x12#\n" +
-	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\"\x8c\x01\n" +
+	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\x125\n" +
+	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\"m\n" +
+	"\vChangedRows\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x10\n" +
+	"\x03sql\x18\x02 \x01(\tR\x03sql\x126\n" +
+	"\aclauses\x18\x03 \x03(\v2\x1c.signet.plan.v1.ChangeClauseR\aclauses\"m\n" +
+	"\fChangeClause\x12%\n" +
+	"\x02op\x18\x01 \x01(\x0e2\x15.signet.plan.v1.RowOpR\x02op\x126\n" +
+	"\acolumns\x18\x02 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\"\x8c\x01\n" +
 	"\fExchangeTask\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\x05R\x04keys\x12\x1e\n" +
@@ -5141,16 +5180,14 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"<\n" +
-	"\tCheckTask\x12/\n" +
-	"\x05write\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteTaskR\x05write\"z\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"z\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
 	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\x12\x1d\n" +
 	"\n" +
 	"keep_above\x18\x02 \x01(\x03R\tkeepAbove\x12\x16\n" +
 	"\x06ticket\x18\x03 \x01(\tR\x06ticket\x12\x18\n" +
-	"\areaders\x18\x04 \x03(\fR\areaders\"\x91\x04\n" +
+	"\areaders\x18\x04 \x03(\fR\areaders\"\xde\x03\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -5163,8 +5200,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x05write\x18\b \x01(\v2\x19.signet.plan.v1.WriteTaskH\x00R\x05write\x124\n" +
 	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06result\x12:\n" +
 	"\bexchange\x18\n" +
-	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x121\n" +
-	"\x05check\x18\f \x01(\v2\x19.signet.plan.v1.CheckTaskH\x00R\x05check\x125\n" +
+	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x125\n" +
 	"\x05trace\x18\v \x03(\v2\x1f.signet.plan.v1.Task.TraceEntryR\x05trace\x1a8\n" +
 	"\n" +
 	"TraceEntry\x12\x10\n" +
@@ -5305,7 +5341,12 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
 	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
-	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*\xcd\x01\n" +
+	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*X\n" +
+	"\x05RowOp\x12\x16\n" +
+	"\x12ROW_OP_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rROW_OP_DELETE\x10\x01\x12\x11\n" +
+	"\rROW_OP_UPDATE\x10\x02\x12\x11\n" +
+	"\rROW_OP_INSERT\x10\x03*\xcd\x01\n" +
 	"\n" +
 	"ErrorClass\x12\x1b\n" +
 	"\x17ERROR_CLASS_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5329,7 +5370,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_plan_v1_plan_proto_rawDescData
 }
 
-var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
 var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
@@ -5340,146 +5381,147 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(FileFormat)(0),           // 5: signet.plan.v1.FileFormat
 	(FileContent)(0),          // 6: signet.plan.v1.FileContent
 	(ExchangeKind)(0),         // 7: signet.plan.v1.ExchangeKind
-	(ErrorClass)(0),           // 8: signet.plan.v1.ErrorClass
-	(*Type)(nil),              // 9: signet.plan.v1.Type
-	(*Field)(nil),             // 10: signet.plan.v1.Field
-	(*Schema)(nil),            // 11: signet.plan.v1.Schema
-	(*Decimal)(nil),           // 12: signet.plan.v1.Decimal
-	(*Value)(nil),             // 13: signet.plan.v1.Value
-	(*PartitionField)(nil),    // 14: signet.plan.v1.PartitionField
-	(*SortField)(nil),         // 15: signet.plan.v1.SortField
-	(*MetricsMode)(nil),       // 16: signet.plan.v1.MetricsMode
-	(*FileRules)(nil),         // 17: signet.plan.v1.FileRules
-	(*WriteSpec)(nil),         // 18: signet.plan.v1.WriteSpec
-	(*Scope)(nil),             // 19: signet.plan.v1.Scope
-	(*Predicate)(nil),         // 20: signet.plan.v1.Predicate
-	(*Predicates)(nil),        // 21: signet.plan.v1.Predicates
-	(*Comparison)(nil),        // 22: signet.plan.v1.Comparison
-	(*IsNull)(nil),            // 23: signet.plan.v1.IsNull
-	(*Bound)(nil),             // 24: signet.plan.v1.Bound
-	(*ColumnMetrics)(nil),     // 25: signet.plan.v1.ColumnMetrics
-	(*DataFile)(nil),          // 26: signet.plan.v1.DataFile
-	(*ReplacedFile)(nil),      // 27: signet.plan.v1.ReplacedFile
-	(*DataFiles)(nil),         // 28: signet.plan.v1.DataFiles
-	(*ManifestHeader)(nil),    // 29: signet.plan.v1.ManifestHeader
-	(*ManifestTrailer)(nil),   // 30: signet.plan.v1.ManifestTrailer
-	(*ManifestChunk)(nil),     // 31: signet.plan.v1.ManifestChunk
-	(*PinnedFile)(nil),        // 32: signet.plan.v1.PinnedFile
-	(*DeleteFile)(nil),        // 33: signet.plan.v1.DeleteFile
-	(*Source)(nil),            // 34: signet.plan.v1.Source
-	(*ExchangeSource)(nil),    // 35: signet.plan.v1.ExchangeSource
-	(*ExchangePart)(nil),      // 36: signet.plan.v1.ExchangePart
-	(*FileSource)(nil),        // 37: signet.plan.v1.FileSource
-	(*TableScan)(nil),         // 38: signet.plan.v1.TableScan
-	(*FieldNames)(nil),        // 39: signet.plan.v1.FieldNames
+	(RowOp)(0),                // 8: signet.plan.v1.RowOp
+	(ErrorClass)(0),           // 9: signet.plan.v1.ErrorClass
+	(*Type)(nil),              // 10: signet.plan.v1.Type
+	(*Field)(nil),             // 11: signet.plan.v1.Field
+	(*Schema)(nil),            // 12: signet.plan.v1.Schema
+	(*Decimal)(nil),           // 13: signet.plan.v1.Decimal
+	(*Value)(nil),             // 14: signet.plan.v1.Value
+	(*PartitionField)(nil),    // 15: signet.plan.v1.PartitionField
+	(*SortField)(nil),         // 16: signet.plan.v1.SortField
+	(*MetricsMode)(nil),       // 17: signet.plan.v1.MetricsMode
+	(*FileRules)(nil),         // 18: signet.plan.v1.FileRules
+	(*WriteSpec)(nil),         // 19: signet.plan.v1.WriteSpec
+	(*Scope)(nil),             // 20: signet.plan.v1.Scope
+	(*Predicate)(nil),         // 21: signet.plan.v1.Predicate
+	(*Predicates)(nil),        // 22: signet.plan.v1.Predicates
+	(*Comparison)(nil),        // 23: signet.plan.v1.Comparison
+	(*IsNull)(nil),            // 24: signet.plan.v1.IsNull
+	(*Bound)(nil),             // 25: signet.plan.v1.Bound
+	(*ColumnMetrics)(nil),     // 26: signet.plan.v1.ColumnMetrics
+	(*DataFile)(nil),          // 27: signet.plan.v1.DataFile
+	(*ReplacedFile)(nil),      // 28: signet.plan.v1.ReplacedFile
+	(*DataFiles)(nil),         // 29: signet.plan.v1.DataFiles
+	(*ManifestHeader)(nil),    // 30: signet.plan.v1.ManifestHeader
+	(*ManifestTrailer)(nil),   // 31: signet.plan.v1.ManifestTrailer
+	(*ManifestChunk)(nil),     // 32: signet.plan.v1.ManifestChunk
+	(*PinnedFile)(nil),        // 33: signet.plan.v1.PinnedFile
+	(*DeleteFile)(nil),        // 34: signet.plan.v1.DeleteFile
+	(*Source)(nil),            // 35: signet.plan.v1.Source
+	(*ExchangeSource)(nil),    // 36: signet.plan.v1.ExchangeSource
+	(*ExchangePart)(nil),      // 37: signet.plan.v1.ExchangePart
+	(*FileSource)(nil),        // 38: signet.plan.v1.FileSource
+	(*TableScan)(nil),         // 39: signet.plan.v1.TableScan
 	(*Column)(nil),            // 40: signet.plan.v1.Column
 	(*OutputColumn)(nil),      // 41: signet.plan.v1.OutputColumn
 	(*WriteTask)(nil),         // 42: signet.plan.v1.WriteTask
 	(*RewriteFiles)(nil),      // 43: signet.plan.v1.RewriteFiles
-	(*ExchangeTask)(nil),      // 44: signet.plan.v1.ExchangeTask
-	(*ExchangeOutput)(nil),    // 45: signet.plan.v1.ExchangeOutput
-	(*ExchangePartition)(nil), // 46: signet.plan.v1.ExchangePartition
-	(*CheckTask)(nil),         // 47: signet.plan.v1.CheckTask
-	(*ResultTask)(nil),        // 48: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 49: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 50: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 51: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 52: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 53: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 54: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 55: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 56: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 57: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 58: signet.plan.v1.StageRead
-	(*Error)(nil),             // 59: signet.plan.v1.Error
-	nil,                       // 60: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 61: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 62: signet.plan.v1.Task.TraceEntry
-	nil,                       // 63: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 64: signet.plan.v1.FileInput.OptionsEntry
+	(*ChangedRows)(nil),       // 44: signet.plan.v1.ChangedRows
+	(*ChangeClause)(nil),      // 45: signet.plan.v1.ChangeClause
+	(*ExchangeTask)(nil),      // 46: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 47: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 48: signet.plan.v1.ExchangePartition
+	(*ResultTask)(nil),        // 49: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 50: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 51: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 52: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 53: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 54: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 55: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 56: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 57: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 58: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 59: signet.plan.v1.StageRead
+	(*Error)(nil),             // 60: signet.plan.v1.Error
+	nil,                       // 61: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 62: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 63: signet.plan.v1.Task.TraceEntry
+	nil,                       // 64: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 65: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
-	10, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
-	9,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
-	13, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
-	13, // 4: signet.plan.v1.Field.initial_default:type_name -> signet.plan.v1.Value
-	10, // 5: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
-	12, // 6: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
-	1,  // 7: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
-	9,  // 8: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
-	1,  // 9: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
-	2,  // 10: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	60, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
-	11, // 12: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
-	14, // 13: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
-	15, // 14: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
-	17, // 15: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
-	19, // 16: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
-	3,  // 17: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
-	20, // 18: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
-	21, // 19: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
-	21, // 20: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
-	20, // 21: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
-	22, // 22: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
-	23, // 23: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
-	20, // 24: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
-	4,  // 25: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
-	13, // 26: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
-	13, // 27: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	24, // 28: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	24, // 29: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
-	5,  // 30: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	13, // 31: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	25, // 32: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
-	6,  // 33: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
-	26, // 34: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	27, // 35: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
-	29, // 36: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	30, // 37: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	13, // 38: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	33, // 39: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 40: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
-	37, // 41: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	38, // 42: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	35, // 43: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
-	40, // 44: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
-	36, // 45: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	61, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	32, // 47: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	40, // 48: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	11, // 49: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	32, // 50: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	39, // 51: signet.plan.v1.TableScan.names:type_name -> signet.plan.v1.FieldNames
-	9,  // 52: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	10, // 53: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	41, // 54: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	18, // 55: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	43, // 56: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
-	3,  // 57: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
-	7,  // 58: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	46, // 59: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	42, // 60: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
-	34, // 61: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	42, // 62: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	48, // 63: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	44, // 64: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	47, // 65: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
-	62, // 66: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	51, // 67: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	52, // 68: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	63, // 69: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	54, // 70: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	52, // 71: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	55, // 72: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	11, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
+	10, // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
+	14, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
+	11, // 4: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
+	13, // 5: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
+	1,  // 6: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
+	10, // 7: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
+	1,  // 8: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
+	2,  // 9: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
+	61, // 10: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	12, // 11: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
+	15, // 12: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
+	16, // 13: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
+	18, // 14: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
+	20, // 15: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
+	3,  // 16: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
+	21, // 17: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
+	22, // 18: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
+	22, // 19: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
+	21, // 20: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
+	23, // 21: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
+	24, // 22: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
+	21, // 23: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
+	4,  // 24: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
+	14, // 25: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
+	14, // 26: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	25, // 27: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	25, // 28: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	5,  // 29: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
+	14, // 30: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	26, // 31: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	6,  // 32: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
+	27, // 33: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	28, // 34: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
+	30, // 35: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	31, // 36: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	14, // 37: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	34, // 38: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 39: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
+	38, // 40: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	39, // 41: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	36, // 42: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	40, // 43: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	37, // 44: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	62, // 45: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	33, // 46: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	40, // 47: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	12, // 48: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	33, // 49: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	10, // 50: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	11, // 51: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	41, // 52: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	19, // 53: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	43, // 54: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
+	3,  // 55: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
+	44, // 56: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
+	45, // 57: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
+	8,  // 58: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
+	41, // 59: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
+	7,  // 60: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	48, // 61: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	35, // 62: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	42, // 63: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	49, // 64: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	46, // 65: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	63, // 66: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	52, // 67: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	53, // 68: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	64, // 69: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	55, // 70: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	53, // 71: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	56, // 72: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
 	40, // 73: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
 	7,  // 74: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	56, // 75: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	57, // 76: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	58, // 77: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	64, // 78: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	8,  // 79: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	16, // 80: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	57, // 75: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	58, // 76: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	59, // 77: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	65, // 78: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	9,  // 79: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	17, // 80: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
 	81, // [81:81] is the sub-list for method output_type
 	81, // [81:81] is the sub-list for method input_type
 	81, // [81:81] is the sub-list for extension type_name
@@ -5530,7 +5572,6 @@ func file_plan_v1_plan_proto_init() {
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
-		(*Task_Check)(nil),
 	}
 	file_plan_v1_plan_proto_msgTypes[47].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
@@ -5542,7 +5583,7 @@ func file_plan_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      9,
+			NumEnums:      10,
 			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
