@@ -102,6 +102,14 @@ func (s *Server) execute(j *job) error {
 		return s.createSchema(j, st)
 	case *sql.DropTable:
 		return s.dropTable(j, st)
+	case *sql.AlterTable:
+		return s.alterTable(j, st)
+	case *sql.Call:
+		return s.callProcedure(j, st)
+	case *sql.ShowProperties:
+		return s.showProperties(j, st)
+	case *sql.ShowHistory:
+		return s.showHistory(j, st)
 	case *sql.Cache:
 		return s.runCache(j, st)
 	case *sql.Uncache:
@@ -155,7 +163,7 @@ func kindOf(st sql.Statement) string {
 			return kindCreate
 		}
 		return kindDDL
-	case *sql.CreateSchema, *sql.DropTable, *sql.Uncache:
+	case *sql.CreateSchema, *sql.DropTable, *sql.AlterTable, *sql.Call, *sql.Uncache:
 		return kindDDL
 	case *sql.Truncate:
 		return kindTruncate

@@ -38,6 +38,10 @@ type LeaseSpec struct {
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool
+	// AllowAlter lets the lease change the table's metadata, without a gate. BeforeExpire is told which snapshots a request is about to remove,
+	// and may refuse; nil: nobody wants to know.
+	AllowAlter   bool
+	BeforeExpire func(t *catalog.Table, snapshots []int64) error
 	// DataPath refuses places that the data files of a new table at location may not go to; nil: only what is below it passes.
 	DataPath func(location, path string) error
 	ReadOnly bool

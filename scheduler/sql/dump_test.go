@@ -59,6 +59,8 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "show create table %s\n", s.Table)
 	case *Describe:
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
+	case *AlterTable, *Call, *ShowProperties, *ShowHistory:
+		dumpAlter(&b, s)
 	case *Cache:
 		fmt.Fprintf(&b, "cache table %s\n  query %s\n", DisplayIdent(s.Name.Text), dumpQuery(s.Query))
 	case *Uncache:

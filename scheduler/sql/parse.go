@@ -69,6 +69,10 @@ func (p *parser) statement() (Statement, error) {
 		return p.showStatement()
 	case "DESCRIBE", "DESC":
 		return p.describe()
+	case "ALTER":
+		return p.alter()
+	case "CALL":
+		return p.call()
 	case "EXPLAIN":
 		return p.explain()
 	case "CACHE":

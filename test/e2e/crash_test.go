@@ -82,6 +82,10 @@ var statements = map[string]statement{
 	"replace": {
 		prepare: withBaseline, text: "CREATE OR REPLACE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true,
 	},
+	"alter": {
+		prepare: withBaseline, text: "ALTER TABLE {table} ADD COLUMN extra VARCHAR COMMENT 'x'", rows: baseline, exists: true,
+		then: "SELECT id FROM {table} WHERE extra IS NULL", rowsOf: baseline,
+	},
 	"select": {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
 	// One of its tasks fails when the others may have written.
 	"bad insert": {
