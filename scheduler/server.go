@@ -71,8 +71,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	jobs     map[string]*job
-	attempts map[string]*attempt // open attempts by id
-	toResume []*job              // between recover and resume
+	attempts map[string]*attempt     // open attempts by id
+	toResume []*job                  // between recover and resume
 	groups   map[string]*sealedGroup // those whose outcome an earlier incarnation left open
 
 	commits  commitQueue
