@@ -71,8 +71,9 @@ type Server struct {
 
 	mu       sync.Mutex
 	jobs     map[string]*job
-	attempts map[string]*attempt // open attempts by id
-	toResume []*job              // between recover and resume
+	attempts map[string]*attempt     // open attempts by id
+	toResume []*job                  // between recover and resume
+	groups   map[string]*sealedGroup // those whose outcome an earlier incarnation left open
 
 	commits  commitQueue
 	admitted *admission
@@ -123,6 +124,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	}
 	s.admitted = newAdmission(cfg.Limits)
 	s.commitPool = semaphore.NewWeighted(commitsAtOnce)
+	s.commits.run, s.commits.spawn = s.commitTurn, s.spawn
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(guard); err != nil {

@@ -278,6 +278,7 @@ func (s *Server) show(j *job, rec journal.Job) {
 		clear(j.running)
 		if rec.State == journal.StateSuccessful {
 			j.progress.StagesDone, j.progress.TasksDone = j.progress.Stages, j.progress.Tasks
+			j.progress.Rows, j.progress.Bytes = rec.Progress.Rows, rec.Progress.Bytes // of tasks that ended before a restart, too
 		}
 	})
 	if shown {

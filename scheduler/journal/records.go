@@ -163,3 +163,9 @@ type Accepted struct {
 	Task  int             `json:"task"`
 	Entry json.RawMessage `json:"entry"`
 }
+
+// Group is the seal of an attempt that carries the units of several jobs: the coordinator's record, opaque here.
+type Group struct {
+	ID     string          `json:"id"`
+	Record json.RawMessage `json:"record"`
+}
