@@ -52,9 +52,16 @@ func Run(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Opt
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("scratch: %w", err)
 	}
-	files, err := p.write(ctx, inst, dir)
+	files, left, err := p.splice(ctx, inst, dir)
 	if err != nil {
 		return nil, err
+	}
+	if left {
+		others, err := p.write(ctx, inst, dir)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, others...)
 	}
 	if opts.Written != nil {
 		var rows, bytes int64

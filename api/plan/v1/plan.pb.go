@@ -1232,6 +1232,8 @@ type FileRules struct {
 	RowGroupBytes       int64                  `protobuf:"varint,5,opt,name=row_group_bytes,json=rowGroupBytes,proto3" json:"row_group_bytes,omitempty"`
 	ParquetVersion      string                 `protobuf:"bytes,6,opt,name=parquet_version,json=parquetVersion,proto3" json:"parquet_version,omitempty"`                                        // V1 or V2 data pages
 	Metrics             map[int32]*MetricsMode `protobuf:"bytes,7,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by field id, leaves only; absent: NONE
+	AnyCodec            bool                   `protobuf:"varint,8,opt,name=any_codec,json=anyCodec,proto3" json:"any_codec,omitempty"`                                                         // the codec is a default, and not what the table's owner asked for: pages that are copied may have another
+	NoSplice            bool                   `protobuf:"varint,9,opt,name=no_splice,json=noSplice,proto3" json:"no_splice,omitempty"`                                                         // pages of source files are never copied as they are
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1313,6 +1315,20 @@ func (x *FileRules) GetMetrics() map[int32]*MetricsMode {
 		return x.Metrics
 	}
 	return nil
+}
+
+func (x *FileRules) GetAnyCodec() bool {
+	if x != nil {
+		return x.AnyCodec
+	}
+	return false
+}
+
+func (x *FileRules) GetNoSplice() bool {
+	if x != nil {
+		return x.NoSplice
+	}
+	return false
 }
 
 // WriteSpec is what a sink tells the planner before a write.
@@ -3409,6 +3425,7 @@ type WriteTask struct {
 	SortForPartitions bool                   `protobuf:"varint,4,opt,name=sort_for_partitions,json=sortForPartitions,proto3" json:"sort_for_partitions,omitempty"` // many partitions are expected: order by the keys first
 	Rewrite           *RewriteFiles          `protobuf:"bytes,5,opt,name=rewrite,proto3" json:"rewrite,omitempty"`                                                 // row-level writes
 	RowLineage        bool                   `protobuf:"varint,6,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`                        // the query gives _row_id and _last_updated_sequence_number, which are written with the rows (format version 3)
+	Splice            bool                   `protobuf:"varint,7,opt,name=splice,proto3" json:"splice,omitempty"`                                                  // where the query passes Parquet columns through, pages may be copied instead of written anew
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -3481,6 +3498,13 @@ func (x *WriteTask) GetRewrite() *RewriteFiles {
 func (x *WriteTask) GetRowLineage() bool {
 	if x != nil {
 		return x.RowLineage
+	}
+	return false
+}
+
+func (x *WriteTask) GetSplice() bool {
+	if x != nil {
+		return x.Splice
 	}
 	return false
 }
@@ -4754,7 +4778,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"nullsFirst\"V\n" +
 	"\vMetricsMode\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.MetricsKindR\x04kind\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\x05R\x06length\"\x89\x03\n" +
+	"\x06length\x18\x02 \x01(\x05R\x06length\"\xc3\x03\n" +
 	"\tFileRules\x123\n" +
 	"\x16target_file_size_bytes\x18\x01 \x01(\x03R\x13targetFileSizeBytes\x12\x14\n" +
 	"\x05codec\x18\x02 \x01(\tR\x05codec\x12\x1f\n" +
@@ -4763,7 +4787,9 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0erow_group_rows\x18\x04 \x01(\x03R\frowGroupRows\x12&\n" +
 	"\x0frow_group_bytes\x18\x05 \x01(\x03R\rrowGroupBytes\x12'\n" +
 	"\x0fparquet_version\x18\x06 \x01(\tR\x0eparquetVersion\x12@\n" +
-	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x1aW\n" +
+	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x12\x1b\n" +
+	"\tany_codec\x18\b \x01(\bR\banyCodec\x12\x1b\n" +
+	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc7\x05\n" +
@@ -4964,7 +4990,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fOutputColumn\x12+\n" +
 	"\x05field\x18\x01 \x01(\v2\x15.signet.plan.v1.FieldR\x05field\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\x05R\x05input\x12\x1b\n" +
-	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\x93\x02\n" +
+	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\xab\x02\n" +
 	"\tWriteTask\x126\n" +
 	"\acolumns\x18\x01 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\x12-\n" +
 	"\x04spec\x18\x02 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\x12\x16\n" +
@@ -4972,7 +4998,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\x126\n" +
 	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
-	"rowLineage\"\xbb\x01\n" +
+	"rowLineage\x12\x16\n" +
+	"\x06splice\x18\a \x01(\bR\x06splice\"\xbb\x01\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
