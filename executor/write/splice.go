@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -11,7 +12,6 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/executor/splice"
-	"github.com/signet-io/signet/internal/fault"
 )
 
 // splicer copies what of a task's input can be copied.
@@ -50,7 +50,8 @@ type SplicedFile struct {
 // Bounds of what is at work at a time, so that memory is.
 const (
 	maxPending    = 200_000  // column chunks described but not written
-	smallGroup    = 64 << 10 // bytes: files whose row groups are smaller on average are written anew, so that tables do not fill with tiny row groups
+	smallGroup    = 64 << 10 // bytes, and
+	smallRows     = 8192     // rows: files whose row groups have less of both on average are written anew, so that tables do not fill with tiny row groups
 	maxFileRanges = 16       // parts of one file, and of all, that are read by rows: each is a scan of its own in the query
 	maxRanges     = 256
 )
@@ -62,9 +63,6 @@ func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string) (f
 		return nil, true, err
 	}
 	s := &splicer{p: p, inst: inst, dir: dir, maker: splice.Local{}, columns: columns, rules: splice.RulesOf(p.spec.GetFiles()), open: map[string]*spliceOutput{}}
-	if err := fault.Hit("executor.splice.before"); err != nil {
-		return nil, false, err
-	}
 	if err := s.run(ctx); err != nil {
 		return nil, false, err
 	}
@@ -72,9 +70,6 @@ func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string) (f
 		return nil, true, nil
 	}
 	if err := inst.CheckPins(); err != nil { // S73: what was copied is what was planned
-		return nil, false, err
-	}
-	if err := fault.Hit("executor.splice.after"); err != nil {
 		return nil, false, err
 	}
 	if err := p.measure(ctx, inst, s.made); err != nil {
@@ -223,13 +218,14 @@ func (s *splicer) verdicts(ctx context.Context, in *splice.Input, l *splice.Layo
 
 // settle takes back what is not worth it. reason says why nothing is copied.
 func settle(verdicts []verdict) (reason string) {
-	groups, bytes, ranges := int64(0), int64(0), 0
+	groups, bytes, rows, ranges := int64(0), int64(0), int64(0), 0
 	for n := range verdicts {
 		v := &verdicts[n]
 		switch {
 		case v.copied():
 			groups++
 			bytes += v.bytes
+			rows += v.rows
 		case v.rows > 0:
 			if reason == "" {
 				reason = v.reason
@@ -244,8 +240,8 @@ func settle(verdicts []verdict) (reason string) {
 		return "it has no rows"
 	case groups == 0:
 		return reason
-	case bytes/groups < smallGroup:
-		return fmt.Sprintf("its row groups have %d bytes on average, and a table's %d or more", bytes/groups, smallGroup)
+	case bytes/groups < smallGroup && rows/groups < smallRows:
+		return fmt.Sprintf("its row groups are small: %d rows and %d bytes on average", rows/groups, bytes/groups)
 	case ranges > maxFileRanges:
 		return "too many parts of it would be read by rows: " + reason
 	}
@@ -368,6 +364,9 @@ func (s *splicer) flush(ctx context.Context, key string) error {
 	}
 	for n, l := range s.p.leaves {
 		f.stats[l.key] = splicedStats(&made.Metrics[n])
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("scratch: %w", err)
 	}
 	if err := s.maker.Make(ctx, made.Pieces, f.path); err != nil {
 		return fmt.Errorf("copy row groups: %w", err)

@@ -18,6 +18,7 @@ const (
 	SettingRoot           = "signet.scheduler.root"
 	SettingTaskPolicy     = "signet.task_policy"
 	SettingPipelined      = "signet.pipelined"
+	SettingSplice         = "signet.splice.enabled"
 )
 
 // Settings is what a statement's settings ask for.
@@ -30,6 +31,7 @@ type Settings struct {
 	Root           string // names of operators
 	TaskPolicy     string // push, pull; empty: not set
 	Pipelined      bool   // rows reach the client while the job runs
+	NoSplice       bool   // nothing of Parquet files is copied as it is
 }
 
 var settings = map[string]func(*Settings, string) error{
@@ -60,6 +62,14 @@ var settings = map[string]func(*Settings, string) error{
 		if s.Pipelined, err = strconv.ParseBool(v); err != nil {
 			return fmt.Errorf("want true or false")
 		}
+		return nil
+	},
+	SettingSplice: func(s *Settings, v string) error {
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("want true or false")
+		}
+		s.NoSplice = !on
 		return nil
 	},
 }
@@ -106,7 +116,7 @@ func (s Settings) Apply(r *Request) error {
 	if s.BroadcastBytes != 0 {
 		r.Limits.BroadcastBytes = s.BroadcastBytes
 	}
-	r.Tuning.Partitions = s.Partitions
+	r.Tuning.Partitions, r.Tuning.NoSplice = s.Partitions, s.NoSplice
 	if s.Root == "" {
 		return nil
 	}
