@@ -58,12 +58,16 @@ func TestSplice_Rules(t *testing.T) {
 		reason string
 	}{
 		{"nothing is broken", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * FROM v", plain) }, ""},
-		{"columns by name", func(t *testing.T) *table { return plainTable(t).from(t, `SELECT "ID", x.name, day AS d FROM v AS x`, plain) }, ""},
+		{"columns by name", func(t *testing.T) *table {
+			return plainTable(t).from(t, `SELECT "ID", x.name, day AS d FROM v AS x`, plain)
+		}, ""},
 		{"filter", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * FROM v WHERE id >= 0", plain) }, "the query has WHERE"},
 		{"limit", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * FROM v LIMIT 60000", plain) }, "LIMIT"},
 		{"distinct", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT DISTINCT * FROM v", plain) }, "DISTINCT"},
 		{"order", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * FROM v ORDER BY id", plain) }, "ORDER BY"},
-		{"group", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT id, name, day FROM v GROUP BY ALL", plain) }, "the query is more than one SELECT"},
+		{"group", func(t *testing.T) *table {
+			return plainTable(t).from(t, "SELECT id, name, day FROM v GROUP BY ALL", plain)
+		}, "the query is more than one SELECT"},
 		{"sample", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * FROM v USING SAMPLE 100%", plain) }, "a sample"},
 		{"table sample", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * FROM v TABLESAMPLE 100%", plain) }, "more than one SELECT"},
 		{"qualify", func(t *testing.T) *table {
@@ -75,7 +79,9 @@ func TestSplice_Rules(t *testing.T) {
 		{"with", func(t *testing.T) *table { return plainTable(t).from(t, "WITH w AS (SELECT 1) SELECT * FROM v", plain) }, "more than one SELECT"},
 		{"join", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT v.* FROM v, (SELECT 1)", plain) }, "more than its source"},
 		{"expression", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT id + 0, name, day FROM v", plain) }, "computes a column"},
-		{"replace", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * REPLACE (id + 0 AS id) FROM v", plain) }, "what * stands for"},
+		{"replace", func(t *testing.T) *table {
+			return plainTable(t).from(t, "SELECT * REPLACE (id + 0 AS id) FROM v", plain)
+		}, "what * stands for"},
 		{"exclude", func(t *testing.T) *table { return plainTable(t).from(t, "SELECT * EXCLUDE (day), day FROM v", plain) }, "what * stands for"},
 		{"cast", func(t *testing.T) *table {
 			return spliced(t, field(1, "id", "decimal(20,0)"), field(2, "name", "string"), field(3, "day", "date")).from(t, "SELECT * FROM v", plain)
