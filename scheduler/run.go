@@ -37,7 +37,8 @@ func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
 	out := &planv1.Task{JobId: task.JobId, Stage: task.Stage, Task: task.Task, AttemptId: id, Epoch: w.s.journal.Epoch(), Sql: task.Sql, Sources: task.Sources}
 	wt := task.GetWrite()
 	out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
-		Columns: wt.GetColumns(), Spec: wt.GetSpec(), SortForPartitions: wt.GetSortForPartitions(), Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(),
+		Columns: wt.GetColumns(), Spec: wt.GetSpec(), SortForPartitions: wt.GetSortForPartitions(),
+		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(),
 		Prefix: attemptPrefix(w.spec, w.job.id, task.Stage, task.Task, id),
 	}}
 	return out

@@ -20,6 +20,7 @@ const (
 	SettingPipelined      = "signet.pipelined"
 	SettingOverwriteMode  = "signet.write.overwrite-mode"
 	SettingWapBranch      = "signet.wap_branch"
+	SettingSplice         = "signet.splice.enabled"
 )
 
 // Settings is what a statement's settings ask for.
@@ -34,6 +35,7 @@ type Settings struct {
 	Pipelined      bool   // rows reach the client while the job runs
 	OverwriteMode  string // static, dynamic; empty: not set
 	WapBranch      string // of writes that name none; empty: not set
+	NoSplice       bool   // nothing of Parquet files is copied as it is
 }
 
 // What INSERT OVERWRITE t removes, as the setting says it.
@@ -83,6 +85,14 @@ var settings = map[string]func(*Settings, string) error{
 		}
 		return nil
 	},
+	SettingSplice: func(s *Settings, v string) error {
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("want true or false")
+		}
+		s.NoSplice = !on
+		return nil
+	},
 }
 
 // ParseSettings reads a statement's settings. Unknown ones and bad values are refused: a setting that does nothing would be worse.
@@ -127,7 +137,7 @@ func (s Settings) Apply(r *Request) error {
 	if s.BroadcastBytes != 0 {
 		r.Limits.BroadcastBytes = s.BroadcastBytes
 	}
-	r.Tuning.Partitions = s.Partitions
+	r.Tuning.Partitions, r.Tuning.NoSplice = s.Partitions, s.NoSplice
 	if s.Root == "" {
 		return nil
 	}

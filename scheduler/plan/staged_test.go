@@ -393,17 +393,18 @@ func TestFillParts_KeepsOrderAndLeavesThePlanAlone(t *testing.T) {
 func TestParseSettings(t *testing.T) {
 	s, err := ParseSettings(map[string]string{
 		SettingPlanner: "adaptive", SettingMinTaskBytes: "10", SettingMaxTasks: "3", SettingPartitions: "5", SettingBroadcastBytes: "0",
-		SettingRoot: "Result", SettingTaskPolicy: "pull", SettingPipelined: "true",
+		SettingRoot: "Result", SettingTaskPolicy: "pull", SettingPipelined: "true", SettingSplice: "false",
 	})
 	require.NoError(t, err)
-	require.Equal(t, Settings{Mode: Adaptive, MinTaskBytes: 10, MaxTasks: 3, Partitions: 5, BroadcastBytes: -1, Root: "Result", TaskPolicy: "pull", Pipelined: true}, s)
+	require.Equal(t, Settings{Mode: Adaptive, MinTaskBytes: 10, MaxTasks: 3, Partitions: 5, BroadcastBytes: -1, Root: "Result", TaskPolicy: "pull", Pipelined: true, NoSplice: true}, s)
 	r := Request{Root: func(n *Node) bool { return n.Op == OpWrite }}
 	require.NoError(t, s.Apply(&r))
 	require.Equal(t, Limits{MinBytes: 10, MaxTasks: 3, BroadcastBytes: -1}, r.Limits)
+	require.Equal(t, Tuning{Partitions: 5, NoSplice: true}, r.Tuning)
 	require.True(t, r.Root(node(OpResult)) && r.Root(node(OpCommit)) && r.Root(node(OpWrite)))
 	for name, v := range map[string]string{
 		"signet.plannr": "static", SettingPlanner: "clever", SettingMinTaskBytes: "0", SettingMaxTasks: "-1", SettingPartitions: "1e9", SettingBroadcastBytes: "x",
-		SettingRoot: "Sort", SettingTaskPolicy: "both", SettingPipelined: "perhaps",
+		SettingRoot: "Sort", SettingTaskPolicy: "both", SettingPipelined: "perhaps", SettingSplice: "perhaps",
 	} {
 		_, err := ParseSettings(map[string]string{name: v})
 		require.ErrorContains(t, err, name)
