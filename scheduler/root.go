@@ -168,7 +168,7 @@ func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number
 		Units: []*sinkv1.Unit{{
 			JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: staged.Refs, Totals: w.totals(), Digest: w.digest(),
-			Properties: map[string]string{},
+			Properties: w.summary(),
 		}},
 	})
 	if err != nil {

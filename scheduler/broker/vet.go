@@ -93,6 +93,9 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 	case s.Summary["operation"] != "append":
 		return invalid("operation %q: want append", s.Summary["operation"])
 	}
+	if err := l.vetSummary(s.Summary); err != nil {
+		return err
+	}
 	got := splitMarkers(s.Summary[SummaryMarkers])
 	slices.Sort(got)
 	if want := slices.Sorted(slices.Values(l.spec.Markers)); !slices.Equal(got, want) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/signet-io/signet/scheduler/summary"
 )
 
 // Names of the settings that a statement may carry.
@@ -18,6 +20,9 @@ const (
 	SettingRoot           = "signet.scheduler.root"
 	SettingTaskPolicy     = "signet.task_policy"
 	SettingPipelined      = "signet.pipelined"
+	// SettingSummary is the beginning of settings that become properties of the snapshot that the statement commits: what is behind it is the property's
+	// name. Spark's write option for it has the same name.
+	SettingSummary = "signet.snapshot-property."
 )
 
 // Settings is what a statement's settings ask for.
@@ -30,6 +35,8 @@ type Settings struct {
 	Root           string // names of operators
 	TaskPolicy     string // push, pull; empty: not set
 	Pipelined      bool   // rows reach the client while the job runs
+
+	Summary map[string]string // properties of the snapshot that the statement commits
 }
 
 var settings = map[string]func(*Settings, string) error{
@@ -69,14 +76,32 @@ func ParseSettings(m map[string]string) (Settings, error) {
 	out := Settings{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		set, ok := settings[name]
+		if key, is := strings.CutPrefix(name, SettingSummary); is {
+			set, ok = func(s *Settings, v string) error { return s.setSummary(key, v) }, true
+		}
 		if !ok {
-			return out, &Error{Message: fmt.Sprintf("there is no setting %q", name), Hint: "settings are " + strings.Join(slices.Sorted(maps.Keys(settings)), ", ")}
+			known := append(slices.Sorted(maps.Keys(settings)), SettingSummary+"NAME")
+			return out, &Error{Message: fmt.Sprintf("there is no setting %q", name), Hint: "settings are " + strings.Join(known, ", ")}
 		}
 		if err := set(&out, m[name]); err != nil {
 			return out, &Error{Message: fmt.Sprintf("setting %s is %q: %v", name, m[name], err)}
 		}
 	}
 	return out, nil
+}
+
+func (s *Settings) setSummary(key, value string) error {
+	if err := summary.Check(key, value); err != nil {
+		return err
+	}
+	if len(s.Summary) == summary.MaxCount {
+		return fmt.Errorf("a snapshot has at most %d properties of the user", summary.MaxCount)
+	}
+	if s.Summary == nil {
+		s.Summary = map[string]string{}
+	}
+	s.Summary[key] = value
+	return nil
 }
 
 func oneOf(v string, allowed ...string) error {

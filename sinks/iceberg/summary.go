@@ -15,6 +15,9 @@ var reservedSummary = []string{
 	"manifests-", "entries-processed", "replace-partitions", "wap.", "published-wap-id", "source-snapshot-id", "iceberg-version",
 }
 
+// unitKeys are the reserved keys that a unit's properties may set. Those of several units are listed.
+var unitKeys = []string{"signet.user", "signet.query-hash"}
+
 func reserved(key string) bool {
 	for _, r := range reservedSummary {
 		if key == r || (strings.HasSuffix(r, "-") || strings.HasSuffix(r, ".")) && strings.HasPrefix(key, r) {
@@ -31,6 +34,11 @@ func (b *batch) summary(head *meta.Snapshot) map[string]string {
 		maps.Copy(out, u.GetProperties())
 	}
 	maps.DeleteFunc(out, func(k, _ string) bool { return reserved(k) })
+	for _, key := range unitKeys {
+		if list := b.listed(key); len(list) > 0 {
+			out[key] = strings.Join(list, ",")
+		}
+	}
 	out["operation"] = "append"
 	out["engine-name"], out["engine-version"] = Engine, Version
 	out[summaryMarkers] = strings.Join(b.markers, ",")
@@ -45,6 +53,17 @@ func (b *batch) summary(head *meta.Snapshot) map[string]string {
 	for _, name := range []string{"data-files", "records", "files-size", "delete-files", "position-deletes", "equality-deletes"} {
 		if n, ok := total(head, "total-"+name); ok {
 			out["total-"+name] = strconv.FormatInt(n+added[name], 10)
+		}
+	}
+	return out
+}
+
+// listed are the units' values of a property, each once, in their order.
+func (b *batch) listed(key string) []string {
+	var out []string
+	for _, u := range b.units {
+		if v := u.GetProperties()[key]; v != "" && !slices.Contains(out, v) {
+			out = append(out, v)
 		}
 	}
 	return out
