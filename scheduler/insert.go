@@ -22,9 +22,13 @@ import (
 type planned struct {
 	target *target
 	mode   sinkv1.WriteMode
-	spec   *planv1.WriteSpec
-	plan   *plan.Plan // as far as it is planned
-	text   string
+	branch string        // that is written to; empty: the main one
+	scope  *planv1.Scope // overwrites: what they remove
+	// operation of a row-level write: delete, update or merge.
+	operation string
+	spec      *planv1.WriteSpec
+	plan      *plan.Plan // as far as it is planned
+	text      string
 	// planner gives the stages behind first.
 	planner plan.Planner
 	first   plan.Batch
@@ -137,12 +141,16 @@ func (s *Server) prepareWrite(ctx context.Context, j *job, p *planned, def *sink
 
 func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (*planv1.WriteSpec, error) {
 	t, mode := p.target, p.mode
-	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{JobID: j.id, Mode: mode, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location})
+	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{
+		JobID: j.id, Mode: mode, Branch: p.branch, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location,
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer lease.Close()
-	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def})
+	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{
+		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation,
+	})
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}

@@ -22,7 +22,7 @@ func (s *Server) runWrite(w *writeState, planner plan.Planner, first plan.Batch,
 	j := w.job
 	var lease *broker.Lease
 	err := s.overCrashes(j.ctx, "start", func() (err error) {
-		lease, _, err = s.lease(j.ctx, w.target, broker.LeaseSpec{JobID: j.id, TableUUID: w.spec.TableUuid, Mode: w.mode, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
+		lease, _, err = s.lease(j.ctx, w.target, broker.LeaseSpec{JobID: j.id, TableUUID: w.spec.TableUuid, Mode: w.mode, Branch: w.spec.Branch, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
 		return err
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ type LeaseSpec struct {
 	Table     *sinkv1.TableRef
 	TableUUID string // the only table that may be committed to; empty: that of the first load
 	Mode      sinkv1.WriteMode
+	Branch    string          // that a write goes to; empty: the main one
 	Gate      Gate            // nil: this lease never commits
 	Catalog   catalog.Catalog // nil: a storage sink
 	Ident     catalog.Ident

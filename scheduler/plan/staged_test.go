@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"strconv"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
