@@ -22,13 +22,15 @@ type Expectation struct {
 	Partition  int     // number of partition fields of the spec
 	Columns    int     // upper bound for the columns with metrics of one file; 0: unchecked
 	SortOrders []int32 // allowed sort order ids; nil: unchecked
+	Replaces   bool    // the task may replace files of the table
+	Deletes    bool    // it may write delete files
 	// Seen reports whether another attempt of the job brought the path; nil: not asked. Machine.HasPath fits.
 	Seen func(attempt, path string) bool
 }
 
 // ManifestError says what is wrong with a task manifest.
 type ManifestError struct {
-	Field string // job, stage, task, attempt, epoch, table, schema, spec, prefix, path, format, counts, partition, columns, offsets, totals
+	Field string // job, stage, task, attempt, epoch, table, schema, spec, prefix, path, format, counts, partition, columns, offsets, content, replaced, totals
 	Path  string // the data file; empty: the manifest as a whole
 	Cause string
 }
@@ -42,7 +44,7 @@ func (e *ManifestError) Error() string {
 
 // CheckManifest decides whether a task manifest is what its attempt was asked for. The header is checked before any file, because
 // values decoded under another spec look right and are not.
-func CheckManifest(e Expectation, h *planv1.ManifestHeader, files []*planv1.DataFile, t *planv1.ManifestTrailer) error {
+func CheckManifest(e Expectation, h *planv1.ManifestHeader, files []*planv1.DataFile, t *planv1.ManifestTrailer, replaced ...*planv1.ReplacedFile) error {
 	if err := CheckHeader(e, h); err != nil {
 		return err
 	}
@@ -56,20 +58,63 @@ func CheckManifest(e Expectation, h *planv1.ManifestHeader, files []*planv1.Data
 		if err := e.checkFile(prefix, f); err != nil {
 			return err
 		}
-		p := f.GetPath()
+		p := FileKey(f)
 		if seen[p] && !mutated("path-twice") || (e.Seen != nil && e.Seen(e.AttemptID, p)) {
 			return &ManifestError{Field: "path", Path: p, Cause: "listed before"}
 		}
 		seen[p] = true
-		sum = sum.add(Totals{Files: 1, Rows: f.GetRecordCount(), Bytes: f.GetSizeBytes()})
-		if sum.Rows < 0 || sum.Bytes < 0 {
+		one := Totals{Files: 1, Rows: f.GetRecordCount(), Bytes: f.GetSizeBytes()}
+		if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+			one.Rows, one.DeletedRows = 0, one.Rows
+		}
+		if sum = sum.add(one); sum.negative() {
 			return &ManifestError{Field: "totals", Cause: "overflow"}
 		}
 	}
-	if want := (Totals{Files: t.GetFiles(), Rows: t.GetRows(), Bytes: t.GetBytes()}); sum != want && !mutated("totals-unchecked") {
+	gone, err := checkReplaced(e, replaced, seen)
+	if err != nil {
+		return err
+	}
+	sum = sum.add(gone)
+	if want := TotalsOf(t); sum != want && !mutated("totals-unchecked") {
 		return &ManifestError{Field: "totals", Cause: fmt.Sprintf("files add up to %+v, the trailer says %+v", sum, want)}
 	}
 	return nil
+}
+
+// checkReplaced checks the files that the task says it has replaced. Whether the table has them, the commit finds out.
+func checkReplaced(e Expectation, replaced []*planv1.ReplacedFile, written map[string]bool) (Totals, error) {
+	var sum Totals
+	if len(replaced) > 0 && !e.Replaces {
+		return sum, &ManifestError{Field: "replaced", Path: clip(replaced[0].GetPath()), Cause: "the write replaces no files"}
+	}
+	seen := make(map[string]bool, len(replaced))
+	for _, f := range replaced {
+		bad := func(format string, a ...any) error {
+			return &ManifestError{Field: "replaced", Path: clip(f.GetPath()), Cause: fmt.Sprintf(format, a...)}
+		}
+		switch {
+		case f.GetPath() == "":
+			return sum, bad("it has no path")
+		case seen[f.GetPath()] || written[f.GetPath()]:
+			return sum, bad("listed before")
+		case f.GetRecordCount() < 0 || f.GetDeletedRows() < 0 || f.GetUpdatedRows() < 0 || f.GetDeletedRows() > f.GetRecordCount()-f.GetUpdatedRows():
+			return sum, bad("%d rows, %d of them deleted and %d updated", f.GetRecordCount(), f.GetDeletedRows(), f.GetUpdatedRows())
+		}
+		seen[f.GetPath()] = true
+		if sum = sum.add(Totals{ReplacedFiles: 1, DeletedRows: f.GetDeletedRows(), UpdatedRows: f.GetUpdatedRows()}); sum.negative() {
+			return sum, &ManifestError{Field: "totals", Cause: "overflow"}
+		}
+	}
+	return sum, nil
+}
+
+// FileKey names a file once: its path, and of a deletion vector also its place, since one object holds several.
+func FileKey(f *planv1.DataFile) string {
+	if f.GetContent() == planv1.FileContent_FILE_CONTENT_DELETION_VECTOR {
+		return fmt.Sprintf("%s#%d", f.GetPath(), f.GetContentOffset())
+	}
+	return f.GetPath()
 }
 
 // CheckHeader compares the ids alone; it needs no decoded file.
@@ -118,8 +163,16 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 	if strings.HasSuffix(f.GetPath(), "/") || strings.ContainsAny(strings.Join(below, "/"), `%?#\*`) {
 		return bad("path", "its name can be read in two ways")
 	}
-	if f.GetFormat() != planv1.FileFormat_FILE_FORMAT_PARQUET {
+	vector := f.GetContent() == planv1.FileContent_FILE_CONTENT_DELETION_VECTOR
+	puffin := vector && f.GetFormat() == planv1.FileFormat_FILE_FORMAT_UNSPECIFIED
+	if f.GetFormat() != planv1.FileFormat_FILE_FORMAT_PARQUET && !puffin {
 		return bad("format", "%v", f.GetFormat())
+	}
+	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED && !e.Deletes {
+		return bad("content", "%v: the write has no delete files", f.GetContent())
+	}
+	if vector && (f.GetReferencedDataFile() == "" || f.GetContentOffset() < 0 || f.GetContentSize() <= 0 || f.GetContentSize() > f.GetSizeBytes()-f.GetContentOffset()) {
+		return bad("content", "a deletion vector of %q at %d+%d in %d bytes", clip(f.GetReferencedDataFile()), f.GetContentOffset(), f.GetContentSize(), f.GetSizeBytes())
 	}
 	if f.GetRecordCount() < 0 || f.GetSizeBytes() <= 0 {
 		return bad("counts", "%d records in %d bytes", f.GetRecordCount(), f.GetSizeBytes())

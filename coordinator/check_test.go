@@ -217,3 +217,35 @@ func TestLocation_Spellings(t *testing.T) {
 	require.False(t, ok)
 	require.False(t, errors.Is(err, ErrInvalid))
 }
+
+func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
+	e := expectation()
+	h := goodHeader()
+	f := &planv1.ReplacedFile{Path: "file:///t/old.parquet", RecordCount: 10, DeletedRows: 3, UpdatedRows: 2}
+	trailer := &planv1.ManifestTrailer{ReplacedFiles: 1, DeletedRows: 3, UpdatedRows: 2}
+	field := func(err error) string {
+		m := new(ManifestError)
+		require.ErrorAs(t, err, &m)
+		return m.Field
+	}
+	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f)), "the write replaces nothing")
+	e.Replaces = true
+	require.NoError(t, CheckManifest(e, h, nil, trailer, f))
+	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f, f)))
+	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, &planv1.ReplacedFile{Path: "p", RecordCount: 1, DeletedRows: 1, UpdatedRows: 1})))
+	require.Equal(t, "totals", field(CheckManifest(e, h, nil, &planv1.ManifestTrailer{}, f)))
+
+	dv := func(offset int64) *planv1.DataFile {
+		return &planv1.DataFile{
+			Path: e.Prefix + "/a.puffin", Content: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, RecordCount: 4, SizeBytes: 100, ContentOffset: offset, ContentSize: 20,
+			ReferencedDataFile: "file:///t/old.parquet", Partition: make([]*planv1.Value, e.Partition),
+		}
+	}
+	two := []*planv1.DataFile{dv(4), dv(24)}
+	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 200, DeletedRows: 8}
+	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "the write has no delete files")
+	e.Deletes = true
+	require.NoError(t, CheckManifest(e, h, two, trailer))
+	require.Equal(t, "path", field(CheckManifest(e, h, []*planv1.DataFile{dv(4), dv(4)}, trailer)))
+	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{dv(90)}, trailer)))
+}

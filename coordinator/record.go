@@ -3,17 +3,37 @@ package coordinator
 import (
 	"fmt"
 	"slices"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
 
 // Totals are counts over data files.
 type Totals struct {
-	Files int64 `json:"files"`
-	Rows  int64 `json:"rows"`
-	Bytes int64 `json:"bytes"`
+	Files         int64 `json:"files"`
+	Rows          int64 `json:"rows"` // of data files
+	Bytes         int64 `json:"bytes"`
+	ReplacedFiles int64 `json:"replaced_files,omitempty"`
+	DeletedRows   int64 `json:"deleted_rows,omitempty"` // of replaced files, and of delete files
+	UpdatedRows   int64 `json:"updated_rows,omitempty"`
 }
 
 func (t Totals) add(o Totals) Totals {
-	return Totals{Files: t.Files + o.Files, Rows: t.Rows + o.Rows, Bytes: t.Bytes + o.Bytes}
+	return Totals{
+		Files: t.Files + o.Files, Rows: t.Rows + o.Rows, Bytes: t.Bytes + o.Bytes,
+		ReplacedFiles: t.ReplacedFiles + o.ReplacedFiles, DeletedRows: t.DeletedRows + o.DeletedRows, UpdatedRows: t.UpdatedRows + o.UpdatedRows,
+	}
+}
+
+func (t Totals) negative() bool {
+	return min(t.Files, t.Rows, t.Bytes, t.ReplacedFiles, t.DeletedRows, t.UpdatedRows) < 0
+}
+
+// TotalsOf are those of a task manifest's trailer.
+func TotalsOf(t *planv1.ManifestTrailer) Totals {
+	return Totals{
+		Files: t.GetFiles(), Rows: t.GetRows(), Bytes: t.GetBytes(),
+		ReplacedFiles: t.GetReplacedFiles(), DeletedRows: t.GetDeletedRows(), UpdatedRows: t.GetUpdatedRows(),
+	}
 }
 
 // Accepted refers to the task manifest that won its task. The manifest itself lies in the journal under these ids.

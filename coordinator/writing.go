@@ -63,7 +63,7 @@ func (s *step) repeated(e Accept) (bool, error) {
 		return false, fmt.Errorf("%w: no attempt id", ErrInvalid)
 	case e.Epoch > m.r.Epoch: // journalled by a newer scheduler: this one is the zombie
 		return false, fmt.Errorf("%w: attempt of epoch %d, this is %d", ErrFenced, e.Epoch, m.r.Epoch)
-	case e.Totals.Files < 0 || e.Totals.Rows < 0 || e.Totals.Bytes < 0:
+	case e.Totals.negative():
 		return false, fmt.Errorf("%w: negative totals", ErrInvalid)
 	}
 	if _, err := hex.DecodeString(e.Digest); err != nil || e.Digest == "" {
@@ -113,8 +113,8 @@ func start(s *step, _ Start) error {
 }
 
 func skip(s *step, e Skip) error {
-	if t := s.m.Totals(); t.Files != 0 || t.Rows != 0 {
-		return fmt.Errorf("%w: %d files with %d rows", ErrNotEmpty, t.Files, t.Rows)
+	if t := s.m.Totals(); t.Files != 0 || t.Rows != 0 || t.ReplacedFiles != 0 {
+		return fmt.Errorf("%w: %d files with %d rows", ErrNotEmpty, t.Files+t.ReplacedFiles, t.Rows)
 	}
 	s.m.r.Result = &Result{Version: e.Version, Skipped: true}
 	s.to(Committed)

@@ -155,7 +155,7 @@ func (w *writeState) totals() *sinkv1.Totals {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.machine.Totals()
-	return &sinkv1.Totals{Files: t.Files, Rows: t.Rows, Bytes: t.Bytes}
+	return &sinkv1.Totals{Files: t.Files, Rows: t.Rows, Bytes: t.Bytes, ReplacedFiles: t.ReplacedFiles, DeletedRows: t.DeletedRows, UpdatedRows: t.UpdatedRows}
 }
 
 // reset forgets what was staged, so that the next finish stages anew.

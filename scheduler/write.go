@@ -216,6 +216,8 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		JobID: w.job.id, Stage: h.Stage, Task: h.Task, AttemptID: h.AttemptId, Epoch: epoch, TableUUID: w.spec.TableUuid, SchemaID: w.spec.SchemaId,
 		SpecID: w.spec.SpecId, Prefix: attemptPrefix(w.spec, w.job.id, h.Stage, h.Task, h.AttemptId), Partition: len(w.spec.Partition),
 		SortOrders: []int32{0, w.spec.SortOrderId}, Seen: w.hasPath,
+		Replaces: w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE,
+		Deletes:  w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE,
 	}
 	files, err := w.check(ctx, expect, r)
 	if ctx.Err() != nil { // says nothing about the manifest; its executor reports again
@@ -230,10 +232,10 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		return false, "", err
 	}
 	ev := coordinator.Accept{
-		Task: int(h.Task), Attempt: h.AttemptId, Epoch: epoch, Digest: hex.EncodeToString(t.Sha256), Totals: coordinator.Totals{Files: t.Files, Rows: t.Rows, Bytes: t.Bytes},
+		Task: int(h.Task), Attempt: h.AttemptId, Epoch: epoch, Digest: hex.EncodeToString(t.Sha256), Totals: coordinator.TotalsOf(t),
 	}
 	for _, f := range files {
-		ev.Paths = append(ev.Paths, f.Path)
+		ev.Paths = append(ev.Paths, coordinator.FileKey(f))
 	}
 	rec, err := manifestRecord(r)
 	if err != nil {
@@ -314,7 +316,14 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 	if err != nil {
 		return nil, err
 	}
-	if err := coordinator.CheckManifest(e, r.Header(), files, r.Trailer()); err != nil {
+	var replaced []*planv1.ReplacedFile
+	for f, err := range r.Replaced() {
+		if err != nil {
+			return nil, err
+		}
+		replaced = append(replaced, f)
+	}
+	if err := coordinator.CheckManifest(e, r.Header(), files, r.Trailer(), replaced...); err != nil {
 		return nil, err
 	}
 	for _, f := range files {

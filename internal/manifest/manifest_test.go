@@ -330,3 +330,44 @@ func FuzzReader(f *testing.F) {
 		require.Equal(t, []int64{r.seen.files, r.seen.rows, r.seen.bytes}, []int64{int64(len(out)), rows, size}, "the scan and the decoder disagree")
 	})
 }
+
+// Replaced files travel beside data files, are counted, and a lie about them is refused.
+func TestEncode_ReplacedFiles(t *testing.T) {
+	var gone []*planv1.ReplacedFile
+	for i := range 1500 {
+		gone = append(gone, &planv1.ReplacedFile{Path: fmt.Sprintf("file:///t/old-%d.parquet", i), RecordCount: 9, DeletedRows: 2, UpdatedRows: 1})
+	}
+	vector := &planv1.DataFile{Path: "dv.puffin", Content: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, RecordCount: 7, SizeBytes: 50}
+	chunks, err := Encode(header(), append(files(3), vector), gone...)
+	require.NoError(t, err)
+	r := read(t, chunks)
+	tr := r.Trailer()
+	require.EqualValues(t, []int64{4, 33, 353, 1500, 3007, 1500}, []int64{tr.GetFiles(), tr.GetRows(), tr.GetBytes(), tr.GetReplacedFiles(), tr.GetDeletedRows(), tr.GetUpdatedRows()})
+	n := 0
+	for f, err := range r.Replaced() {
+		require.NoError(t, err)
+		require.True(t, proto.Equal(gone[n], f))
+		n++
+	}
+	require.Equal(t, 1500, n)
+
+	only, err := Encode(header(), nil, gone[:1]...)
+	require.NoError(t, err)
+	read(t, only)
+
+	for name, edit := range map[string]func(*planv1.ManifestTrailer){
+		"files":   func(x *planv1.ManifestTrailer) { x.ReplacedFiles-- },
+		"deleted": func(x *planv1.ManifestTrailer) { x.DeletedRows++ },
+		"updated": func(x *planv1.ManifestTrailer) { x.UpdatedRows = 0 },
+	} {
+		lie := proto.Clone(tr).(*planv1.ManifestTrailer)
+		edit(lie)
+		r := NewReader(Limits{})
+		for _, c := range chunks[:len(chunks)-1] {
+			require.NoError(t, r.Add(c))
+		}
+		require.ErrorIs(t, r.Add(trailerChunk(lie)), ErrTotals, name)
+	}
+	_, err = Encode(header(), nil, &planv1.ReplacedFile{Path: "p", DeletedRows: -1})
+	require.ErrorIs(t, err, ErrMalformed)
+}

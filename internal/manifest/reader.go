@@ -82,7 +82,7 @@ func (r *Reader) addFiles(b []byte) error {
 	if err != nil {
 		return err
 	}
-	if c.files == 0 { // otherwise endless tiny chunks would cost more than their bytes
+	if c.files+c.replaced == 0 { // otherwise endless tiny chunks would cost more than their bytes
 		return fmt.Errorf("%w: chunk without a file", ErrMalformed)
 	}
 	if err := r.account(c, len(b)); err != nil {
@@ -97,13 +97,16 @@ func (r *Reader) account(c counts, size int) error {
 	r.seen.files += c.files
 	r.seen.elements += c.elements
 	r.rawSize += int64(size)
-	var okR, okB bool
+	r.seen.replaced += c.replaced
+	var okR, okB, okD, okU bool
 	r.seen.rows, okR = addInt64(r.seen.rows, c.rows)
 	r.seen.bytes, okB = addInt64(r.seen.bytes, c.bytes)
+	r.seen.deleted, okD = addInt64(r.seen.deleted, c.deleted)
+	r.seen.updated, okU = addInt64(r.seen.updated, c.updated)
 	switch {
-	case !okR || !okB:
+	case !okR || !okB || !okD || !okU:
 		return fmt.Errorf("%w: totals overflow", ErrTooLarge)
-	case r.seen.files > r.limits.Files:
+	case r.seen.files+r.seen.replaced > r.limits.Files:
 		return fmt.Errorf("%w: more than %d files", ErrTooLarge, r.limits.Files)
 	case r.rawSize > r.limits.Bytes:
 		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.limits.Bytes)
@@ -132,6 +135,9 @@ func (r *Reader) addTrailer(t *planv1.ManifestTrailer) error {
 		{"files", r.seen.files, t.GetFiles()},
 		{"rows", r.seen.rows, t.GetRows()},
 		{"bytes", r.seen.bytes, t.GetBytes()},
+		{"replaced files", r.seen.replaced, t.GetReplacedFiles()},
+		{"deleted rows", r.seen.deleted, t.GetDeletedRows()},
+		{"updated rows", r.seen.updated, t.GetUpdatedRows()},
 	} {
 		if x.got != x.stated {
 			return fmt.Errorf("%w: received %d %s, trailer says %d", ErrTotals, x.got, x.what, x.stated)
@@ -166,7 +172,16 @@ func (r *Reader) Files() ([]*planv1.DataFile, error) {
 
 // All decodes the data files of a complete manifest chunk by chunk. An error ends the sequence.
 func (r *Reader) All() iter.Seq2[*planv1.DataFile, error] {
-	return func(yield func(*planv1.DataFile, error) bool) {
+	return decode(r, (*planv1.DataFiles).GetFiles)
+}
+
+// Replaced decodes the files that a complete manifest replaces, chunk by chunk. An error ends the sequence.
+func (r *Reader) Replaced() iter.Seq2[*planv1.ReplacedFile, error] {
+	return decode(r, (*planv1.DataFiles).GetReplaced)
+}
+
+func decode[T any](r *Reader, pick func(*planv1.DataFiles) []*T) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
 		if !r.Done() {
 			yield(nil, r.incomplete())
 			return
@@ -177,7 +192,7 @@ func (r *Reader) All() iter.Seq2[*planv1.DataFile, error] {
 				yield(nil, fmt.Errorf("%w: %w", ErrMalformed, err))
 				return
 			}
-			for _, f := range d.GetFiles() {
+			for _, f := range pick(&d) {
 				if !yield(f, nil) {
 					return
 				}

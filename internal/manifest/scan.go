@@ -10,29 +10,35 @@ import (
 // counts is what a scan of raw bytes finds.
 type counts struct {
 	files, rows, bytes, elements int64
+	replaced, deleted, updated   int64
 }
 
 // Numbers of the fields that a scan reads; scan_test.go compares them with the descriptors.
 const (
 	fieldFiles       = 1 // DataFiles.files
+	fieldReplaced    = 2 // DataFiles.replaced
 	fieldRecordCount = 3 // DataFile.record_count
 	fieldSizeBytes   = 4 // DataFile.size_bytes
 	fieldPartition   = 5
 	fieldColumns     = 6
 	fieldOffsets     = 7
+	fieldContent     = 9
+	// Of ReplacedFile: record_count, deleted_rows, updated_rows.
+	fieldReplacedRows = 2
+	fieldDeleted      = 3
+	fieldUpdated      = 4
 )
 
 // scanFiles walks a serialised DataFiles without decoding it. It stops at the first limit passed, so that a few
 // bytes cannot stand for millions of objects.
-func scanFiles(b []byte, l *Limits) (counts, error) {
-	var c counts
+func scanFiles(b []byte, l *Limits) (c counts, err error) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return c, fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
 		}
 		b = b[n:]
-		if num != fieldFiles {
+		if num != fieldFiles && num != fieldReplaced {
 			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
 				return c, fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
 			}
@@ -47,11 +53,18 @@ func scanFiles(b []byte, l *Limits) (counts, error) {
 			return c, fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
 		}
 		b = b[n:]
-		if c.files++; c.files > int64(l.FilesPerChunk) {
-			return c, fmt.Errorf("%w: more than %d files in a chunk", ErrTooLarge, l.FilesPerChunk)
+		if num == fieldFiles {
+			c.files++
+			err = c.scanFile(rec, l)
+		} else {
+			c.replaced++
+			err = c.scanReplaced(rec)
 		}
-		if err := c.scanFile(rec, l); err != nil {
+		if err != nil {
 			return c, err
+		}
+		if c.files+c.replaced > int64(l.FilesPerChunk) {
+			return c, fmt.Errorf("%w: more than %d files in a chunk", ErrTooLarge, l.FilesPerChunk)
 		}
 	}
 	return c, nil
@@ -59,7 +72,7 @@ func scanFiles(b []byte, l *Limits) (counts, error) {
 
 // scanFile reads one DataFile. Of a repeated scalar the last one counts, as in a decoder.
 func (c *counts) scanFile(b []byte, l *Limits) error {
-	var rows, size int64
+	var rows, size, content int64
 	elements := 0
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -73,15 +86,18 @@ func (c *counts) scanFile(b []byte, l *Limits) error {
 		}
 		value, b = value[:n], b[n:]
 		switch num {
-		case fieldRecordCount, fieldSizeBytes:
+		case fieldRecordCount, fieldSizeBytes, fieldContent:
 			v, err := scanCount(typ, value)
 			if err != nil {
 				return err
 			}
-			if num == fieldRecordCount {
+			switch num {
+			case fieldRecordCount:
 				rows = v
-			} else {
+			case fieldSizeBytes:
 				size = v
+			default:
+				content = v
 			}
 		case fieldPartition, fieldColumns:
 			elements++
@@ -94,9 +110,50 @@ func (c *counts) scanFile(b []byte, l *Limits) error {
 	}
 	c.elements += int64(elements)
 	var okR, okB bool
-	c.rows, okR = addInt64(c.rows, rows)
+	if content == 0 {
+		c.rows, okR = addInt64(c.rows, rows)
+	} else { // a delete file
+		c.deleted, okR = addInt64(c.deleted, rows)
+	}
 	c.bytes, okB = addInt64(c.bytes, size)
 	if !okR || !okB {
+		return fmt.Errorf("%w: totals overflow", ErrTooLarge)
+	}
+	return nil
+}
+
+// scanReplaced reads one ReplacedFile.
+func (c *counts) scanReplaced(b []byte) error {
+	var deleted, updated int64
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+		}
+		b = b[n:]
+		value := b
+		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+			return fmt.Errorf("%w: %w", ErrMalformed, protowire.ParseError(n))
+		}
+		value, b = value[:n], b[n:]
+		if num != fieldDeleted && num != fieldUpdated && num != fieldReplacedRows {
+			continue
+		}
+		v, err := scanCount(typ, value)
+		if err != nil {
+			return err
+		}
+		switch num {
+		case fieldDeleted:
+			deleted = v
+		case fieldUpdated:
+			updated = v
+		}
+	}
+	var okD, okU bool
+	c.deleted, okD = addInt64(c.deleted, deleted)
+	c.updated, okU = addInt64(c.updated, updated)
+	if !okD || !okU {
 		return fmt.Errorf("%w: totals overflow", ErrTooLarge)
 	}
 	return nil

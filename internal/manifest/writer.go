@@ -54,25 +54,70 @@ func (w *Writer) add(f *planv1.DataFile) error {
 	if err != nil {
 		return errors.Join(ErrMalformed, fmt.Errorf("%q: %w", f.GetPath(), err))
 	}
-	size := protowire.SizeTag(1) + protowire.SizeBytes(len(rec))
+	if err := w.append(fieldFiles, f.GetPath(), rec); err != nil {
+		return err
+	}
+	t := &w.trailer
+	t.Files++
+	counted := &t.Rows
+	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+		counted = &t.DeletedRows
+	}
+	return count(f.GetPath(), counted, f.GetRecordCount(), &t.Bytes, f.GetSizeBytes())
+}
+
+// Replace appends one file that is replaced.
+func (w *Writer) Replace(f *planv1.ReplacedFile) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.closed {
+		return fmt.Errorf("%w: file after the trailer", ErrOrder)
+	}
+	return w.keep(w.replace(f))
+}
+
+func (w *Writer) replace(f *planv1.ReplacedFile) error {
+	if f.GetRecordCount() < 0 || f.GetDeletedRows() < 0 || f.GetUpdatedRows() < 0 {
+		return fmt.Errorf("%w: %q has a negative count", ErrMalformed, f.GetPath())
+	}
+	rec, err := proto.Marshal(f)
+	if err != nil {
+		return errors.Join(ErrMalformed, fmt.Errorf("%q: %w", f.GetPath(), err))
+	}
+	if err := w.append(fieldReplaced, f.GetPath(), rec); err != nil {
+		return err
+	}
+	t := &w.trailer
+	t.ReplacedFiles++
+	return count(f.GetPath(), &t.DeletedRows, f.GetDeletedRows(), &t.UpdatedRows, f.GetUpdatedRows())
+}
+
+// append adds a record to the chunk, or to the next one.
+func (w *Writer) append(field protowire.Number, path string, rec []byte) error {
+	size := protowire.SizeTag(field) + protowire.SizeBytes(len(rec))
 	if size > ChunkBytes {
-		return fmt.Errorf("%w: the record of %q has %d bytes, limit %d", ErrTooLarge, f.GetPath(), size, ChunkBytes)
+		return fmt.Errorf("%w: the record of %q has %d bytes, limit %d", ErrTooLarge, path, size, ChunkBytes)
 	}
 	if w.n == FilesPerChunk || len(w.buf)+size > ChunkBytes {
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
-	w.buf = protowire.AppendTag(w.buf, 1, protowire.BytesType)
+	w.buf = protowire.AppendTag(w.buf, field, protowire.BytesType)
 	w.buf = protowire.AppendBytes(w.buf, rec)
 	w.n++
-	w.trailer.Files++
-	rows, okR := addInt64(w.trailer.Rows, f.GetRecordCount())
-	bytes, okB := addInt64(w.trailer.Bytes, f.GetSizeBytes())
-	if !okR || !okB {
-		return fmt.Errorf("%w: totals overflow at %q", ErrTooLarge, f.GetPath())
+	return nil
+}
+
+// count adds to two totals.
+func count(path string, a *int64, addA int64, b *int64, addB int64) error {
+	sumA, okA := addInt64(*a, addA)
+	sumB, okB := addInt64(*b, addB)
+	if !okA || !okB {
+		return fmt.Errorf("%w: totals overflow at %q", ErrTooLarge, path)
 	}
-	w.trailer.Rows, w.trailer.Bytes = rows, bytes
+	*a, *b = sumA, sumB
 	return nil
 }
 
@@ -107,7 +152,7 @@ func (w *Writer) keep(err error) error {
 }
 
 // Encode makes the whole stream of one task manifest.
-func Encode(header *planv1.ManifestHeader, files []*planv1.DataFile) ([]*planv1.ManifestChunk, error) {
+func Encode(header *planv1.ManifestHeader, files []*planv1.DataFile, replaced ...*planv1.ReplacedFile) ([]*planv1.ManifestChunk, error) {
 	var out []*planv1.ManifestChunk
 	w, err := NewWriter(header, func(c *planv1.ManifestChunk) error {
 		out = append(out, c)
@@ -118,6 +163,11 @@ func Encode(header *planv1.ManifestHeader, files []*planv1.DataFile) ([]*planv1.
 	}
 	for _, f := range files {
 		if err := w.Add(f); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range replaced {
+		if err := w.Replace(f); err != nil {
 			return nil, err
 		}
 	}

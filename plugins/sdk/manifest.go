@@ -31,12 +31,46 @@ type ManifestSource struct {
 	err    error
 }
 
-type tally struct{ Files, Rows, Bytes int64 }
+type tally struct{ Files, Rows, Bytes, ReplacedFiles, DeletedRows, UpdatedRows int64 }
 
 func (t *tally) add(o tally) {
 	t.Files += o.Files
 	t.Rows += o.Rows
 	t.Bytes += o.Bytes
+	t.ReplacedFiles += o.ReplacedFiles
+	t.DeletedRows += o.DeletedRows
+	t.UpdatedRows += o.UpdatedRows
+}
+
+// file counts a data file, or a delete file, whose rows are deleted ones.
+func (t *tally) file(f *planv1.DataFile) {
+	t.Files++
+	t.Bytes += f.GetSizeBytes()
+	if f.GetContent() == planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+		t.Rows += f.GetRecordCount()
+	} else {
+		t.DeletedRows += f.GetRecordCount()
+	}
+}
+
+func (t *tally) replaced(f *planv1.ReplacedFile) {
+	t.ReplacedFiles++
+	t.DeletedRows += f.GetDeletedRows()
+	t.UpdatedRows += f.GetUpdatedRows()
+}
+
+// stated is what a trailer says.
+type stated interface {
+	GetFiles() int64
+	GetRows() int64
+	GetBytes() int64
+	GetReplacedFiles() int64
+	GetDeletedRows() int64
+	GetUpdatedRows() int64
+}
+
+func tallyOf(t stated) tally {
+	return tally{t.GetFiles(), t.GetRows(), t.GetBytes(), t.GetReplacedFiles(), t.GetDeletedRows(), t.GetUpdatedRows()}
 }
 
 // Next returns the next task manifest, or io.EOF after the last one. The files of the previous one must have been read to their end: a
@@ -86,11 +120,12 @@ func (s *ManifestSource) All() iter.Seq2[*Manifest, error] {
 
 // Totals are those of all manifests read so far.
 func (s *ManifestSource) Totals() *sinkv1.Totals {
-	return &sinkv1.Totals{Files: s.totals.Files, Rows: s.totals.Rows, Bytes: s.totals.Bytes}
+	t := s.totals
+	return &sinkv1.Totals{Files: t.Files, Rows: t.Rows, Bytes: t.Bytes, ReplacedFiles: t.ReplacedFiles, DeletedRows: t.DeletedRows, UpdatedRows: t.UpdatedRows}
 }
 
 func (s *ManifestSource) end(t *sinkv1.StageTrailer) error {
-	want := tally{t.GetTotals().GetFiles(), t.GetTotals().GetRows(), t.GetTotals().GetBytes()}
+	want := tallyOf(t.GetTotals())
 	if t.GetManifests() != s.count || want != s.totals {
 		return s.fail(fmt.Errorf("%w: read %d manifests with %+v, the trailer says %d with %+v", ErrManifest, s.count, s.totals,
 			t.GetManifests(), want))
@@ -135,6 +170,9 @@ func (m *Manifest) Files() iter.Seq2[*planv1.DataFile, error] {
 	}
 }
 
+// Replaced are the files that the task has replaced; complete once Files has been read to its end.
+func (m *Manifest) Replaced() []*planv1.ReplacedFile { return m.replaced }
+
 // Trailer is nil until Files has been read to its end.
 func (m *Manifest) Trailer() *planv1.ManifestTrailer { return m.trailer }
 
@@ -155,8 +193,12 @@ func (s *ManifestSource) batch(m *Manifest) ([]*planv1.DataFile, error) {
 		}
 		s.sum.Write(part.Files)
 		for _, f := range files.GetFiles() {
-			s.in.add(tally{1, f.GetRecordCount(), f.GetSizeBytes()})
+			s.in.file(f)
 		}
+		for _, f := range files.GetReplaced() {
+			s.in.replaced(f)
+		}
+		m.replaced = append(m.replaced, files.GetReplaced()...)
 		return files.GetFiles(), nil
 	case *planv1.ManifestChunk_Trailer:
 		return nil, s.close(m, part.Trailer)
@@ -168,7 +210,7 @@ func (s *ManifestSource) close(m *Manifest, t *planv1.ManifestTrailer) error {
 	if got := s.sum.Sum(nil); !bytes.Equal(got, t.GetSha256()) {
 		return s.fail(fmt.Errorf("%w: task %d: sha256 is %x, the trailer says %x", ErrManifest, m.Header.GetTask(), got, t.GetSha256()))
 	}
-	if want := (tally{t.GetFiles(), t.GetRows(), t.GetBytes()}); want != s.in {
+	if want := tallyOf(t); want != s.in {
 		return s.fail(fmt.Errorf("%w: task %d: read %+v, the trailer says %+v", ErrManifest, m.Header.GetTask(), s.in, want))
 	}
 	m.trailer, s.cur = t, nil

@@ -33,7 +33,7 @@ func script(sizes []int) []*sinkv1.StageRequest {
 			sum.Write(raw)
 			chunk(&planv1.ManifestChunk{Part: &planv1.ManifestChunk_Files{Files: raw}})
 		}
-		one := tally{int64(n), int64(3 * n), int64(5 * n)}
+		one := tally{Files: int64(n), Rows: int64(3 * n), Bytes: int64(5 * n)}
 		all.add(one)
 		chunk(&planv1.ManifestChunk{Part: &planv1.ManifestChunk_Trailer{Trailer: &planv1.ManifestTrailer{
 			Files: one.Files, Rows: one.Rows, Bytes: one.Bytes, Sha256: sum.Sum(nil),

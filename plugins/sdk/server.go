@@ -159,7 +159,7 @@ func staged(resp *sinkv1.StageResponse, source *ManifestSource) error {
 	if resp == nil {
 		return errors.New("the sink returned no answer from Stage; this is a defect of the sink")
 	}
-	if t := resp.GetTotals(); t != nil && (tally{t.GetFiles(), t.GetRows(), t.GetBytes()}) != source.totals {
+	if t := resp.GetTotals(); t != nil && tallyOf(t) != source.totals {
 		return fmt.Errorf("%w: the sink staged %v of %+v", ErrManifest, t, source.totals)
 	}
 	resp.Totals = source.Totals()

@@ -66,6 +66,7 @@ type Manifest struct {
 	// Header names job, task and attempt, and the schema and spec that the files were written for.
 	Header *planv1.ManifestHeader
 
-	src     *ManifestSource
-	trailer *planv1.ManifestTrailer
+	src      *ManifestSource
+	replaced []*planv1.ReplacedFile
+	trailer  *planv1.ManifestTrailer
 }

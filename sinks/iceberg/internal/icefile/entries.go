@@ -28,6 +28,7 @@ type Entry struct {
 	SplitOffsets []int64
 	partition    *avro.Record
 	file         *avro.Record
+	record       *avro.Record // the whole entry, of ReadDetails
 }
 
 // ReadEntries decodes an Iceberg manifest. With columns, HasColumn can be asked.

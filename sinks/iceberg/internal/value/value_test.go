@@ -9,6 +9,7 @@ import (
 
 	icebergo "github.com/apache/iceberg-go"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -214,5 +215,42 @@ func TestCompare_OrdersAsIcebergDoes(t *testing.T) {
 		require.Negative(t, Compare(pair[0], pair[1]))
 		require.Positive(t, Compare(pair[1], pair[0]))
 		require.Zero(t, Compare(pair[0], pair[0]))
+	}
+}
+
+func TestParse_ReadsWhatAppendWrites(t *testing.T) {
+	for _, c := range []struct {
+		kind planv1.TypeKind
+		v    *planv1.Value
+	}{
+		{planv1.TypeKind_TYPE_KIND_BOOLEAN, &planv1.Value{Kind: &planv1.Value_Boolean{Boolean: true}}},
+		{planv1.TypeKind_TYPE_KIND_INT32, &planv1.Value{Kind: &planv1.Value_Integer{Integer: -5}}},
+		{planv1.TypeKind_TYPE_KIND_INT64, &planv1.Value{Kind: &planv1.Value_Integer{Integer: math.MinInt64}}},
+		{planv1.TypeKind_TYPE_KIND_DATE, &planv1.Value{Kind: &planv1.Value_Integer{Integer: -1}}},
+		{planv1.TypeKind_TYPE_KIND_FLOAT32, &planv1.Value{Kind: &planv1.Value_Float32{Float32: -1.5}}},
+		{planv1.TypeKind_TYPE_KIND_FLOAT64, &planv1.Value{Kind: &planv1.Value_Float64{Float64: 2.5}}},
+		{planv1.TypeKind_TYPE_KIND_STRING, &planv1.Value{Kind: &planv1.Value_String_{String_: "é"}}},
+		{planv1.TypeKind_TYPE_KIND_BINARY, &planv1.Value{Kind: &planv1.Value_Binary{Binary: []byte{0, 255}}}},
+		{planv1.TypeKind_TYPE_KIND_DECIMAL, &planv1.Value{Kind: &planv1.Value_Decimal{Decimal: &planv1.Decimal{Unscaled: []byte{0xff, 0x7f}}}}},
+	} {
+		ty := &planv1.Type{Kind: c.kind, Precision: 9}
+		got, ok := Parse(ty, Append([]byte{}, ty, c.v))
+		require.True(t, ok, c.kind)
+		require.True(t, proto.Equal(c.v, got), "%v: %v", c.v, got)
+	}
+	widened := func(kind planv1.TypeKind, b []byte) *planv1.Value {
+		v, ok := Parse(&planv1.Type{Kind: kind}, b)
+		require.True(t, ok)
+		return v
+	}
+	require.EqualValues(t, -2, widened(planv1.TypeKind_TYPE_KIND_INT64, []byte{0xfe, 0xff, 0xff, 0xff}).GetInteger())
+	require.EqualValues(t, 86_400_000_000, widened(planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, []byte{1, 0, 0, 0}).GetInteger())
+	require.InDelta(t, 1.0, widened(planv1.TypeKind_TYPE_KIND_FLOAT64, []byte{0, 0, 0x80, 0x3f}).GetFloat64(), 0)
+	for kind, b := range map[planv1.TypeKind][]byte{
+		planv1.TypeKind_TYPE_KIND_BOOLEAN: {}, planv1.TypeKind_TYPE_KIND_INT64: {1}, planv1.TypeKind_TYPE_KIND_FLOAT32: {1, 2, 3, 4, 5}, planv1.TypeKind_TYPE_KIND_FLOAT64: {1},
+		planv1.TypeKind_TYPE_KIND_STRING: {0xff}, planv1.TypeKind_TYPE_KIND_DECIMAL: {}, planv1.TypeKind_TYPE_KIND_INT32: {0, 0, 0, 0, 1, 0, 0, 0}, planv1.TypeKind_TYPE_KIND_BINARY: nil,
+	} {
+		_, ok := Parse(&planv1.Type{Kind: kind}, b)
+		require.False(t, ok, kind)
 	}
 }
