@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
@@ -232,7 +233,7 @@ func (s *Server) noteRunning(j *job) {
 }
 
 func (s *Server) note(j *job, kind string, r *lineage.Run) {
-	body, err := s.told.build.Event(kind, now(), r, nil)
+	body, err := s.told.build.Event(kind, time.Now(), r, nil)
 	if err != nil {
 		s.log.Warn("cannot make a lineage event", "job", j.id, "error", err)
 		return

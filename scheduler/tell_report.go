@@ -10,8 +10,6 @@ import (
 	"github.com/signet-io/signet/scheduler/outbox"
 )
 
-func now() time.Time { return time.Now().UTC() }
-
 // landing is what the attempt that has landed did to its table; nil where the format does not say, or where it was another attempt than the open one.
 func landing(m *coordinator.Machine, open *coordinator.Attempt) *journal.Landing {
 	if open == nil || m.Result() == nil || open.Version != m.Result().Version {
