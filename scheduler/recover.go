@@ -200,6 +200,7 @@ func (s *Server) resumeWrite(j *job) error {
 			return err
 		}
 	}
+	s.noteRunning(j)
 	return s.runWrite(w, nil, plan.Batch{}, w.restored)
 }
 

@@ -42,8 +42,9 @@ var (
 	bucketManifests = []byte("manifests") // job/stage/task → Manifest
 	bucketOutputs   = []byte("outputs")   // job/stage/task → Output
 	bucketDuties    = []byte("duties")    // prefix → Duty
+	bucketOutbox    = []byte("outbox")    // place, 8 bytes → Outgoing
 	buckets         = [][]byte{
-		bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketAccepted, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties,
+		bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketAccepted, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties, bucketOutbox,
 	}
 
 	keyFormat = []byte("format") // without a checksum: it says whether there are any

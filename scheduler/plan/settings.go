@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/signet-io/signet/scheduler/lineage"
 	"github.com/signet-io/signet/scheduler/summary"
 )
 
@@ -23,6 +24,10 @@ const (
 	// SettingSummary is the beginning of settings that become properties of the snapshot that the statement commits: what is behind it is the property's
 	// name. Spark's write option for it has the same name.
 	SettingSummary = "signet.snapshot-property."
+	// SettingLineage is the beginning of settings that say something of the statement's lineage events, and nothing of what it does.
+	SettingLineage       = "signet.lineage."
+	SettingLineageJob    = SettingLineage + "job"
+	SettingLineageParent = SettingLineage + "parent"
 )
 
 // Settings is what a statement's settings ask for.
@@ -37,6 +42,9 @@ type Settings struct {
 	Pipelined      bool   // rows reach the client while the job runs
 
 	Summary map[string]string // properties of the snapshot that the statement commits
+
+	LineageJob    string          // name of the job in lineage events; empty: made of the statement
+	LineageParent *lineage.Parent // nil: none
 }
 
 var settings = map[string]func(*Settings, string) error{
@@ -68,6 +76,16 @@ var settings = map[string]func(*Settings, string) error{
 			return fmt.Errorf("want true or false")
 		}
 		return nil
+	},
+	SettingLineageJob: func(s *Settings, v string) error {
+		if s.LineageJob = v; v == "" || len(v) > 256 {
+			return fmt.Errorf("want a name of at most 256 bytes")
+		}
+		return nil
+	},
+	SettingLineageParent: func(s *Settings, v string) (err error) {
+		s.LineageParent, err = lineage.ParseParent(v)
+		return err
 	},
 }
 

@@ -11,7 +11,7 @@ import (
 // TestSummary_SaysWhoseASnapshotIs: engine, job, user, statement, and what the user has set; reserved names are refused before anything runs.
 func TestSummary_SaysWhoseASnapshotIs(t *testing.T) {
 	t.Parallel()
-	c := harness.New(t, harness.Options{})
+	c := harness.New(t, harness.Options{Executors: 1})
 	c.SQL("CREATE SCHEMA lake.s; CREATE TABLE lake.s.t (a BIGINT)")
 	c.SQL("INSERT INTO lake.s.t VALUES (1)", "--set", "signet.snapshot-property.ticket=OPS-7", "--set", "signet.snapshot-property.etl.run=2026-01-31")
 	c.SQL("INSERT INTO lake.s.t VALUES (2)")
