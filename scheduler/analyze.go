@@ -210,6 +210,7 @@ func (s *Server) planScanOnce(ctx context.Context, j *job, t *target) (*planv1.T
 			scan.Files = append(scan.Files, pinned)
 		}
 	}
+	s.noteTable(j, t, lease)
 	if scan.Schema == nil {
 		return nil, fail(codeInternal, "", "table %s: the sink planned a scan without a schema", t)
 	}

@@ -206,6 +206,7 @@ func (s *Server) resumeWrite(j *job) error {
 			return err
 		}
 	}
+	s.noteRunning(j)
 	if w.taskless() {
 		return s.commitTaskless(w)
 	}

@@ -12,7 +12,6 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
-	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -209,7 +208,7 @@ func (c *queuedCommit) unit() *sinkv1.Unit {
 	j := c.w.job
 	return &sinkv1.Unit{
 		JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: c.staged.Refs, Totals: c.w.totals(), Digest: c.w.digest(),
-		Properties: map[string]string{},
+		Properties: c.w.summary(),
 	}
 }
 

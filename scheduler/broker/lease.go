@@ -35,6 +35,8 @@ type LeaseSpec struct {
 	Totals *sinkv1.Totals
 	// Replaced are the data files that the accepted task manifests replace; a row-level write or a rewrite removes exactly those.
 	Replaced map[string]struct{}
+	// Summary is what the snapshot's summary says of each unit, besides what the format counts: exactly this.
+	Summary []map[string]string
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool
