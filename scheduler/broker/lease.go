@@ -35,6 +35,9 @@ type LeaseSpec struct {
 	Totals *sinkv1.Totals
 	// Replaced are the data files that the accepted task manifests replace; a row-level write or a rewrite removes exactly those.
 	Replaced map[string]struct{}
+	// Deletes lets the commit add delete files. Deleted are the data files that those of the accepted task manifests are about.
+	Deletes bool
+	Deleted map[string]struct{}
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool

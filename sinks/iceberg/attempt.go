@@ -100,7 +100,7 @@ func (a *attempt) look(t *table) (done bool, err error) {
 	}
 	if b.nothing() { // C16
 		a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
-		if id := t.HeadID(); id != nil {
+		if id, err := t.BranchID(b.branch()); err == nil && id != nil {
 			a.resp.Version = versionOf(*id)
 		}
 		return true, nil
@@ -121,13 +121,15 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 		maps.Copy(props, b.plan.Create.Properties)
 	} else {
 		location = t.Location
-		req.onHead(t)
+		if err := req.onHead(t, b.branch()); err != nil {
+			return nil, nil, "", permanent(b.req.GetTable(), err)
+		}
 	}
 	snap, manifests, err := a.snapshot(ctx, base, location)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	req.snapshot(snap, base.Refs[meta.MainBranch])
+	req.snapshot(snap, b.branch(), base.Refs[b.branch()])
 	props[b.req.GetMarkerProperty()] = addMarkers(base.Properties[b.req.GetMarkerProperty()], b.markers, snap.ID, b.req.GetKeepMarkers())
 	req.setProperties(props)
 	return req, manifests, snap.ManifestList, nil
@@ -136,12 +138,12 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 // snapshot writes the manifest list of the batch on top of base, and describes it.
 func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location string) (*meta.Snapshot, []icefile.Manifest, error) {
 	b := a.batch
-	head, err := base.Head()
+	head, err := base.Branch(b.branch())
 	if err != nil {
 		return nil, nil, permanent(b.req.GetTable(), err)
 	}
 	s := &meta.Snapshot{
-		ID: b.snapshotID, ParentID: base.HeadID(), TimestampMS: max(a.sink.now().UnixMilli(), base.LastUpdatedMS),
+		ID: b.snapshotID, ParentID: idOf(head), TimestampMS: max(a.sink.now().UnixMilli(), base.LastUpdatedMS),
 		SchemaID: &base.CurrentSchemaID,
 	}
 	if s.ID == 0 {
@@ -179,6 +181,13 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 		s.FirstRowID, s.AddedRows = &base.NextRowID, &rowIDs
 	}
 	return s, manifests, a.putList(ctx, s.ManifestList, data)
+}
+
+func idOf(s *meta.Snapshot) *int64 {
+	if s == nil {
+		return nil
+	}
+	return &s.ID
 }
 
 // freshID chooses a snapshot id that the table does not have.

@@ -146,6 +146,8 @@ func (r *removal) newDeletes(e *icemanifest.Entry, where string, global bool) er
 		return nil
 	case equality && b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REWRITE: // the new files keep their sequence number, so that they delete from these too
 		return nil
+	case e.Referenced != "" && r.targets[e.Referenced] != nil && (r.base.FormatVersion >= 3 || b.operation() != "delete"):
+		victim = e.Referenced // its rows are deleted by both, or changed by this one
 	case e.Referenced != "":
 		if r.found[e.Referenced] != nil {
 			victim = e.Referenced
@@ -155,10 +157,17 @@ func (r *removal) newDeletes(e *icemanifest.Entry, where string, global bool) er
 	default:
 		victim = r.anyOf(func(f *removed) bool { return f.place == where })
 	}
+	if victim == "" && e.Referenced == "" && b.operation() != "delete" { // deletes by value, or of several files
+		for path, t := range r.targets {
+			if (equality && global || t.place == where) && (victim == "" || path < victim) {
+				victim = path
+			}
+		}
+	}
 	if victim == "" {
 		return nil
 	}
-	return r.refuse("snapshot %d, which another writer has committed since the %s was planned, deleted rows of data file %s, which the %s replaces (delete file %s); run the statement again",
+	return r.refuse("snapshot %d, which another writer has committed since the %s was planned, deleted rows of data file %s, of which the %s changes rows (delete file %s); run the statement again",
 		e.SnapshotID, b.what(), victim, b.what(), e.Path)
 }
 

@@ -66,9 +66,6 @@ func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.Write
 	if err != nil {
 		return nil, err
 	}
-	if b := req.GetBranch(); b != "" && b != meta.MainBranch {
-		return nil, fmt.Errorf("branch %q: only the main branch is written", b)
-	}
 	how, err := newIntent(m, schema, req)
 	if err != nil {
 		return nil, err
@@ -76,8 +73,15 @@ func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.Write
 	w, err := newSpec(layout{
 		uuid: m.UUID, location: m.Location, version: m.FormatVersion, schema: schema, spec: spec, order: order, properties: m.Properties, intent: how,
 	}, nil)
-	if err == nil && m.HeadID() != nil {
-		w.BaseVersion = strconv.FormatInt(*m.HeadID(), 10)
+	if err != nil {
+		return nil, err
+	}
+	id, err := m.BranchID(req.GetBranch())
+	if id != nil {
+		w.BaseVersion = strconv.FormatInt(*id, 10)
+	}
+	if b := req.GetBranch(); b != meta.MainBranch {
+		w.Branch = b
 	}
 	return w, err
 }

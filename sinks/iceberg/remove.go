@@ -32,6 +32,7 @@ type removal struct {
 
 	mu      sync.Mutex
 	found   map[string]*removed // data files that go, by path
+	targets map[string]*target  // data files of which the commit deletes rows, by path
 	gone    counts
 	tuples  map[string]bool // partitions touched
 	rewrite int             // names the manifests that were written
@@ -42,7 +43,7 @@ type removed struct{ place string } // its spec and partition
 
 // remove makes the manifests of the head without what the batch removes.
 func (a *attempt) remove(ctx context.Context, base *meta.Metadata, head, snap *meta.Snapshot, manifests []icefile.Manifest) ([]icefile.Manifest, *removal, error) {
-	r := &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, bounds: map[int32]*filter.Bound{}, found: map[string]*removed{}, tuples: map[string]bool{}}
+	r := &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, bounds: map[int32]*filter.Bound{}, found: map[string]*removed{}, targets: map[string]*target{}, tuples: map[string]bool{}}
 	if err := a.batch.readAll(ctx, a.host); err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +60,11 @@ func (a *attempt) remove(ctx context.Context, base *meta.Metadata, head, snap *m
 	if err := r.each(ctx, out, icefile.ContentDeletes); err != nil {
 		return nil, nil, err
 	}
-	return slices.DeleteFunc(out, func(m icefile.Manifest) bool { // nothing of it is in the table any more, and it is not this commit's
+	added, err := r.addDeletes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.DeleteFunc(append(added, out...), func(m icefile.Manifest) bool { // nothing of it is in the table any more, and it is not this commit's
 		return m.Files.Known() && m.Files.Live() == 0 && (m.SnapshotID == nil || *m.SnapshotID != snap.ID)
 	}), r, nil
 }
@@ -82,7 +87,7 @@ func (r *removal) each(ctx context.Context, manifests []icefile.Manifest, conten
 		todo = append(todo, i)
 	}
 	for wave := range slices.Chunk(todo, parallelReads) {
-		if content == icefile.ContentData && r.a.batch.byPath() && len(r.found) == len(r.a.batch.replaced) {
+		if content == icefile.ContentData && r.a.batch.byPath() && len(r.found) == len(r.a.batch.replaced) && len(r.targets) == len(r.a.batch.deletes) {
 			return nil
 		}
 		g, ctx := errgroup.WithContext(ctx)
@@ -196,6 +201,7 @@ func (r *removal) choose(held *icemanifest.Manifest, m *icefile.Manifest, oldest
 			return nil, err
 		}
 		if e.Content == icemanifest.Data {
+			r.aim(e, held, m.SpecID, key)
 			goes[i], err = r.dataFile(e, m.SpecID, key)
 		} else {
 			goes[i] = r.deleteFile(e, m.SpecID, key, oldest)
@@ -290,6 +296,9 @@ func (r *removal) deleteFile(e *icemanifest.Entry, spec int32, key string, oldes
 		if r.found[e.Referenced] != nil {
 			return true
 		}
+		if r.targets[e.Referenced] != nil && r.base.FormatVersion >= 3 { // the new deletion vector holds these rows too, and there may be one only
+			return true
+		}
 	case b.byPath():
 	case b.plan.GetScope().GetAll():
 		return true
@@ -323,13 +332,24 @@ func (r *removal) took(e *icemanifest.Entry, spec int32, key string) {
 // complete refuses a commit that is to replace a file that is not there any more.
 func (r *removal) complete() error {
 	b := r.a.batch
-	if !b.byPath() || len(r.found) == len(b.replaced) {
+	if !b.byPath() {
 		return nil
+	}
+	missing := func(path string) error {
+		return r.refuse("data file %s, of which the %s changes rows, is not in the table any more: another writer has removed it since snapshot %s; run the statement again",
+			path, b.what(), orNone(b.plan.GetBaseVersion()))
 	}
 	for path := range b.replaced {
 		if r.found[path] == nil {
-			return r.refuse("data file %s, which the %s replaces, is not in the table any more: another writer has removed it since snapshot %s; run the statement again",
-				path, b.what(), orNone(b.plan.GetBaseVersion()))
+			return missing(path)
+		}
+	}
+	for path := range b.deletes {
+		if r.targets[path] == nil {
+			return missing(path)
+		}
+		if r.found[path] != nil {
+			return r.refuse("data file %s is replaced and has rows deleted by the same commit", path)
 		}
 	}
 	return nil
@@ -344,13 +364,26 @@ func (r *removal) partition(e *icemanifest.Entry, specID int32) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	values, err := r.values(e, specID)
+	if err != nil {
+		return "", err
+	}
+	return tupleKey(fields, values), nil
+}
+
+// values are an entry's partition values, by the fields of spec.
+func (r *removal) values(e *icemanifest.Entry, specID int32) ([]*planv1.Value, error) {
+	fields, err := r.spec(specID)
+	if err != nil {
+		return nil, err
+	}
 	values := make([]*planv1.Value, len(fields))
 	for i, f := range fields {
 		if values[i], err = icefile.PartitionValue(e.Partition, f.GetFieldId(), f.GetResultType()); err != nil {
-			return "", r.refuse("file %s: partition field %q: %v", e.Path, f.GetName(), err)
+			return nil, r.refuse("file %s: partition field %q: %v", e.Path, f.GetName(), err)
 		}
 	}
-	return tupleKey(fields, values), nil
+	return values, nil
 }
 
 // spec gives the fields of a partition spec with the types that their values have by the current schema. Fields whose column is gone have none: their

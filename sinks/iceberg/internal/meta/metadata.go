@@ -222,6 +222,35 @@ func (m *Metadata) Head() (*Snapshot, error) {
 	return s, err
 }
 
+// BranchID is the snapshot that a branch points to, or nil for the main branch of a table without data. Empty is the main branch. Branches must exist, and
+// tags are none.
+func (m *Metadata) BranchID(name string) (*int64, error) {
+	if name == "" || name == MainBranch {
+		return m.HeadID(), nil
+	}
+	ref, ok := m.Refs[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("branch %q does not exist; create it with ALTER TABLE ... CREATE BRANCH", name)
+	case ref.Type != "branch":
+		return nil, fmt.Errorf("%q is a %s, and only branches are written to", name, ref.Type)
+	}
+	return &ref.SnapshotID, nil
+}
+
+// Branch is the snapshot that a branch points to, or nil.
+func (m *Metadata) Branch(name string) (*Snapshot, error) {
+	id, err := m.BranchID(name)
+	if id == nil || err != nil {
+		return nil, err
+	}
+	s, err := m.Snapshot(*id)
+	if s == nil && err == nil {
+		err = fmt.Errorf("%w: snapshot %d of branch %q is not in the list of snapshots", ErrInvalid, *id, name)
+	}
+	return s, err
+}
+
 // Snapshot returns the snapshot of that id, or nil.
 func (m *Metadata) Snapshot(id int64) (*Snapshot, error) {
 	s, err := m.find(strconv.FormatInt(id, 10), func(s *Snapshot) bool { return s.ID == id })
