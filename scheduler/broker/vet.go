@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
@@ -20,8 +22,9 @@ const mainBranch = "main"
 // vetWrite checks what a write to a table that exists may say, against the table as it was last served.
 func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) error {
 	md := t.Metadata
+	replaces := l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_REPLACE
 	for _, a := range r.actions {
-		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" {
+		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" && !(replaces && replaceActions[a]) {
 			return invalid("update %q is not allowed in a write", a)
 		}
 	}
@@ -34,8 +37,10 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		return invalid("assert-table-uuid must be %s", l.tableUUID())
 	case r.assertRef != l.branch():
 		return invalid("the branch %s must be pinned by assert-ref-snapshot-id, not %q", l.branch(), r.assertRef)
-	case len(r.properties) != 1 || len(r.properties[0]) != 1:
+	case len(r.properties) != 1 || len(r.properties[0]) != 1 && !replaces:
 		return invalid("want one set-properties with the marker property alone")
+	case replaces && r.version != 0 && (r.version < md.Version() || r.version > 3):
+		return invalid("format version %d: the table has %d, and Signet knows 2 and 3", r.version, md.Version())
 	}
 	var parent *table.Snapshot
 	if p := md.SnapshotByName(l.branch()); p != nil {
@@ -64,11 +69,24 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if err := checkMarkerProperty(old, value, l.spec.Markers, l.spec.KeepMarkers, r.snapshot.ID); err != nil {
 		return err
 	}
+	if replaces {
+		props := maps.Clone(r.properties[0])
+		delete(props, l.spec.MarkerProperty)
+		if err := l.vetTableProperties(props, t.Location); err != nil {
+			return err
+		}
+	}
 	s, err := l.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	return l.vetManifests(ctx, s, t.UUID, r.snapshot, parent)
+}
+
+// replaceActions are what a request may do besides that replaces a table's definition.
+var replaceActions = map[string]bool{
+	"upgrade-format-version": true, "add-schema": true, "set-current-schema": true, "add-spec": true, "set-default-spec": true, "add-sort-order": true,
+	"set-default-sort-order": true,
 }
 
 func snapshotID(s *table.Snapshot) *int64 {

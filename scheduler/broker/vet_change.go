@@ -28,6 +28,7 @@ var modeRules = map[sinkv1.WriteMode]rules{
 	sinkv1.WriteMode_WRITE_MODE_CREATE:    {operations: []string{"append"}},
 	sinkv1.WriteMode_WRITE_MODE_OVERWRITE: {operations: []string{"append", "overwrite", "delete"}, removes: true},
 	sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL: {operations: []string{"append", "overwrite", "delete"}, removes: true, named: true},
+	sinkv1.WriteMode_WRITE_MODE_REPLACE:   {operations: []string{"overwrite"}, removes: true},
 	sinkv1.WriteMode_WRITE_MODE_REWRITE:   {operations: []string{"replace"}, removes: true, named: true},
 }
 

@@ -17,12 +17,14 @@ import (
 
 // attempt is one try of a commit: load, look, check, build, send.
 type attempt struct {
-	sink  *Sink
-	host  Host
-	batch *batch
-	resp  *sinkv1.CommitResponse
-	nonce string
-	n     int
+	sink    *Sink
+	host    Host
+	batch   *batch
+	resp    *sinkv1.CommitResponse
+	nonce   string
+	n       int
+	metrics *sinkv1.CommitMetrics // of what was built last
+	before  *meta.Metadata        // the table as it was defined before a replacement
 	// created waits for the manifests that the call creates; nil: they are still to be created.
 	created func() error
 }
@@ -95,7 +97,11 @@ func (a *attempt) look(t *table) (done bool, err error) {
 	case found > 0:
 		return false, sdk.Refuse(sdk.Permanent, "table %s: %d of %d jobs of this commit have been committed before; commit the others without them", tableName(ref), found, len(b.markers))
 	}
-	if err := b.landable(t); err != nil {
+	landable := b.landable
+	if b.plan.Replace != nil {
+		landable = b.replaceable
+	}
+	if err := landable(t); err != nil {
 		return false, permanent(ref, err)
 	}
 	if b.nothing() { // C16
@@ -123,6 +129,13 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 		location = t.Location
 		if err := req.onHead(t, b.branch()); err != nil {
 			return nil, nil, "", permanent(b.req.GetTable(), err)
+		}
+		if d := b.plan.Replace; d != nil {
+			req.redefine(b.plan)
+			maps.Copy(props, d.Properties)
+			next := *base
+			next.FormatVersion, next.CurrentSchemaID = max(d.Version, base.FormatVersion), b.plan.GetSchemaId()
+			a.before, base = base, &next
 		}
 	}
 	snap, manifests, err := a.snapshot(ctx, base, location)
@@ -170,6 +183,10 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	}
 	manifests = append(manifests, old...)
 	s.Summary = b.summary(head, gone)
+	a.metrics = &sinkv1.CommitMetrics{
+		SequenceNumber: s.SequenceNumber, AddedFiles: b.added.dataFiles, RemovedFiles: gone.gone.dataFiles, AddedRows: b.added.rows, RemovedRows: gone.gone.rows,
+		Partitions: int64(b.touched(gone)), AddedDeleteFiles: b.added.deleteFiles(), RemovedDeleteFiles: gone.gone.deleteFiles(),
+	}
 	// The job is in the name so that what a process that died has left can be told from other writers' files.
 	s.ManifestList = metadataPath(location, "snap-%d-%d-%s-%s.avro", s.ID, a.n, b.units[0].GetJobId(), a.nonce)
 	h := icefile.ListHeader{Version: base.FormatVersion, SnapshotID: s.ID, ParentID: s.ParentID, SequenceNumber: s.SequenceNumber, FirstRowID: base.NextRowID}
@@ -286,6 +303,6 @@ func (a *attempt) send(ctx context.Context, req *request) error {
 	if err != nil {
 		return err
 	}
-	a.resp.Outcome, a.resp.Version, a.resp.Location = sinkv1.Outcome_OUTCOME_COMMITTED, version, location
+	a.resp.Outcome, a.resp.Version, a.resp.Location, a.resp.Metrics = sinkv1.Outcome_OUTCOME_COMMITTED, version, location, a.metrics
 	return fault.Hit("iceberg.commit.after-send")
 }

@@ -126,7 +126,7 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 func supported(m sinkv1.WriteMode) bool {
 	switch m {
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL,
-		sinkv1.WriteMode_WRITE_MODE_REWRITE:
+		sinkv1.WriteMode_WRITE_MODE_REWRITE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return true
 	}
 	return false
@@ -145,7 +145,18 @@ func (b *batch) nothing() bool {
 	if b.files > 0 || b.changes.ReplacedFiles > 0 {
 		return false
 	}
-	return b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_OVERWRITE || b.plan.GetScope().GetPartitions()
+	return !b.overwrites() || b.plan.GetScope().GetPartitions()
+}
+
+// overwrites reports whether the files that go are those that a scope covers.
+func (b *batch) overwrites() bool {
+	m := b.req.GetMode()
+	return m == sinkv1.WriteMode_WRITE_MODE_OVERWRITE || m == sinkv1.WriteMode_WRITE_MODE_REPLACE
+}
+
+// everything reports whether every file goes.
+func (b *batch) everything() bool {
+	return b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REPLACE || b.plan.GetScope().GetAll()
 }
 
 // branch that the commit goes to.
@@ -156,6 +167,8 @@ func (b *batch) what() string {
 	switch b.req.GetMode() {
 	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
 		return "overwrite"
+	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "replacement"
 	case sinkv1.WriteMode_WRITE_MODE_REWRITE:
 		return "rewrite"
 	}

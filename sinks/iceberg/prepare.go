@@ -21,6 +21,9 @@ func (s *Sink) prepare(ctx context.Context, h Host, req *sinkv1.PrepareWriteRequ
 	if req.GetMode() == sinkv1.WriteMode_WRITE_MODE_CREATE {
 		return s.prepareCreate(ctx, h, req)
 	}
+	if req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REPLACE {
+		return s.prepareReplace(ctx, h, req)
+	}
 	if !supported(req.GetMode()) {
 		return nil, permanent(req.GetTable(), fmt.Errorf("write mode %s is not supported by the sink iceberg", req.GetMode()))
 	}

@@ -64,6 +64,8 @@ func (b *batch) touched(gone *removal) int {
 // snapshotOperation is what the reference implementation calls such a commit.
 func (b *batch) snapshotOperation(gone *removal) string {
 	switch b.req.GetMode() {
+	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "overwrite"
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE:
 		return "append"
 	case sinkv1.WriteMode_WRITE_MODE_REWRITE:

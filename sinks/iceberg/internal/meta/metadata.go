@@ -52,6 +52,8 @@ type Metadata struct {
 	CurrentSchemaID    int32
 	DefaultSpecID      int32
 	DefaultSortOrderID int32
+	LastColumnID       int32
+	LastPartitionID    int32
 	Properties         map[string]string
 	Refs               map[string]Ref
 	Encrypted          bool // it names encryption keys
@@ -79,6 +81,8 @@ type jsonMetadata struct {
 	DefaultSortOrderID int32             `json:"default-sort-order-id"`
 	SortOrders         []json.RawMessage `json:"sort-orders"`
 	Properties         map[string]string `json:"properties"`
+	LastColumnID       int32             `json:"last-column-id"`
+	LastPartitionID    *int32            `json:"last-partition-id"`
 	CurrentSnapshotID  *int64            `json:"current-snapshot-id"`
 	Snapshots          []json.RawMessage `json:"snapshots"`
 	Refs               map[string]Ref    `json:"refs"`
@@ -104,7 +108,10 @@ func Parse(raw []byte) (*Metadata, error) {
 		LastUpdatedMS: j.LastUpdatedMS, NextRowID: j.NextRowID, CurrentSchemaID: j.CurrentSchemaID, DefaultSpecID: j.DefaultSpecID,
 		DefaultSortOrderID: j.DefaultSortOrderID, Properties: j.Properties, Refs: j.Refs, Encrypted: len(j.EncryptionKeys) > 0,
 		schemas: map[int32]json.RawMessage{}, specs: map[int32]json.RawMessage{}, sortOrders: map[int32]json.RawMessage{},
-		snapshots: j.Snapshots, current: j.CurrentSnapshotID,
+		snapshots: j.Snapshots, current: j.CurrentSnapshotID, LastColumnID: j.LastColumnID, LastPartitionID: firstPartitionID - 1,
+	}
+	if j.LastPartitionID != nil {
+		m.LastPartitionID = *j.LastPartitionID
 	}
 	if id, err := uuid.Parse(m.UUID); err != nil || m.Location == "" {
 		return nil, fmt.Errorf("%w: it must have a table-uuid and a location", ErrInvalid)
