@@ -175,9 +175,14 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	if err != nil {
 		return nil, nil, err
 	}
-	gone := &removal{}
-	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND && b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE {
-		if old, gone, err = a.remove(ctx, base, head, s, old); err != nil {
+	gone := newRemoval(a, base, s)
+	if b.plan.Mode != 0 {
+		if old, err = gone.remove(ctx, head, old); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_REPLACE && base.FormatVersion >= 2 {
+		if old, err = gone.merge(ctx, old, len(b.refs)); err != nil {
 			return nil, nil, err
 		}
 	}

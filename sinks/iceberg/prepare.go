@@ -141,6 +141,7 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 	if w.SinkState, err = st.encode(); err != nil {
 		return nil, err
 	}
+	p.positive(propMergeCount, defaultMergeCount)
 	p.review()
 	w.Warnings = p.warnings
 	return w, nil

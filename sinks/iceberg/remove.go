@@ -42,32 +42,36 @@ type removal struct {
 // removed is one data file that goes.
 type removed struct{ place string } // its spec and partition
 
+func newRemoval(a *attempt, base *meta.Metadata, snap *meta.Snapshot) *removal {
+	return &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, bounds: map[int32]*filter.Bound{}, found: map[string]*removed{}, targets: map[string]*target{}, tuples: map[string]bool{}}
+}
+
 // remove makes the manifests of the head without what the batch removes.
-func (a *attempt) remove(ctx context.Context, base *meta.Metadata, head, snap *meta.Snapshot, manifests []icefile.Manifest) ([]icefile.Manifest, *removal, error) {
-	r := &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, bounds: map[int32]*filter.Bound{}, found: map[string]*removed{}, targets: map[string]*target{}, tuples: map[string]bool{}}
+func (r *removal) remove(ctx context.Context, head *meta.Snapshot, manifests []icefile.Manifest) ([]icefile.Manifest, error) {
+	a, snap := r.a, r.snap
 	if err := a.batch.readAll(ctx, a.host); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	out := slices.Clone(manifests)
 	if err := r.each(ctx, out, icefile.ContentData); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.complete(ctx, head); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.validate(ctx, head, manifests); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.each(ctx, out, icefile.ContentDeletes); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	added, err := r.addDeletes(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return slices.DeleteFunc(append(added, out...), func(m icefile.Manifest) bool { // nothing of it is in the table any more, and it is not this commit's
 		return m.Files.Known() && m.Files.Live() == 0 && (m.SnapshotID == nil || *m.SnapshotID != snap.ID)
-	}), r, nil
+	}), nil
 }
 
 // each visits the manifests of one content, in waves, and puts the rewritten ones in their places.
