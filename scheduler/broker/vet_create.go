@@ -45,7 +45,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 		return err
 	}
 	switch _, err := uuid.Parse(r.assignUUID); {
-	case !r.assertCreate || r.assertUUID != "" || r.assertMain:
+	case !r.assertCreate || r.assertUUID != "" || r.assertRef != "":
 		return invalid("want assert-create and no requirement on a table that exists")
 	case err != nil:
 		return invalid("assign-uuid: %q is no UUID", r.assignUUID)
