@@ -19,7 +19,7 @@ func TestValidate_RunsTheChecks(t *testing.T) {
 		"VALIDATE INSERT INTO lake.v.t SELECT 3000000000 + i, 'x' FROM range(3) r(i)":                       `column "id": value 300000000`,
 		"VALIDATE INSERT INTO lake.v.t SELECT CASE WHEN i = 5 THEN NULL ELSE i END, 'x' FROM range(9) r(i)": "NULL in a required column",
 		"VALIDATE INSERT INTO lake.v.t SELECT 1":                                                            "nothing is given for p",
-		"VALIDATE INSERT INTO lake.v.t SELECT 1, error('oops')":                                             "oops",
+		"VALIDATE INSERT INTO lake.v.t SELECT error('oops'), 'x'":                                           "oops",
 		"VALIDATE INSERT INTO lake.v.nope SELECT 1":                                                         "does not exist",
 		"VALIDATE CREATE TABLE lake.v.t AS SELECT 1 AS id":                                                  "exists already",
 		"VALIDATE SELECT 1": "writes no rows",
