@@ -269,16 +269,3 @@ func (p *planned) operationText() string {
 	}
 	return p.operation
 }
-
-// emptyCommit tells a write without data files that changes nothing: C16. Others remove what their scope covers, or change the definition.
-func (w *writeState) emptyCommit() bool {
-	switch w.mode {
-	case sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
-		return false
-	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
-		if !w.spec.GetScope().GetPartitions() {
-			return false
-		}
-	}
-	return w.totals().GetFiles() == 0
-}

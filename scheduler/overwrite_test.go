@@ -30,7 +30,7 @@ func TestRefOfPart(t *testing.T) {
 }
 
 // C16, and what is no such write: an overwrite of nothing empties what its scope says, except where that is the partitions that are written.
-func TestEmptyCommit(t *testing.T) {
+func TestNothing(t *testing.T) {
 	all, some := &planv1.Scope{Kind: &planv1.Scope_All{All: true}}, &planv1.Scope{Kind: &planv1.Scope_Partitions{Partitions: true}}
 	filter := &planv1.Scope{Kind: &planv1.Scope_Filter{Filter: &planv1.Predicate{}}}
 	for _, c := range []struct {
@@ -49,9 +49,9 @@ func TestEmptyCommit(t *testing.T) {
 		_, err := m.Step(coordinator.Begin{Tasks: 1})
 		require.NoError(t, err)
 		w := &writeState{mode: c.mode, spec: &planv1.WriteSpec{Scope: c.scope}, machine: m}
-		require.Equal(t, c.empty, w.emptyCommit(), "%s %s", c.mode, c.scope)
+		require.Equal(t, c.empty, w.nothing(), "%s %s", c.mode, c.scope)
 		_, err = m.Step(coordinator.Accept{Attempt: "a", Epoch: 1, Digest: "00", Totals: coordinator.Totals{Files: 1, Rows: 1, Bytes: 1}})
 		require.NoError(t, err)
-		require.False(t, w.emptyCommit(), "with a file: %s %s", c.mode, c.scope)
+		require.False(t, w.nothing(), "with a file: %s %s", c.mode, c.scope)
 	}
 }

@@ -26,7 +26,7 @@ func (s *Server) runCommit(w *writeState) error {
 	if err := fault.Hit("scheduler.root.start"); err != nil {
 		return err
 	}
-	if w.emptyCommit() {
+	if w.nothing() {
 		return w.settle(coordinator.Skip{Version: w.spec.BaseVersion}) // C16: no rows, no snapshot
 	}
 	ctx, stop := s.untilSealed(w)
@@ -49,6 +49,21 @@ func (s *Server) runCommit(w *writeState) error {
 		s.log.Warn("commit is tried again", "job", j.id, "try", try+1, "error", err)
 		pause(j.ctx, time.Duration(50<<min(try, 6))*time.Millisecond)
 	}
+}
+
+// nothing reports whether a commit would change nothing. An overwrite also removes: with nothing written it empties what its scope covers, but for one of
+// the partitions that are written.
+func (w *writeState) nothing() bool {
+	if t := w.totals(); t.Files > 0 || t.ReplacedFiles > 0 {
+		return false
+	}
+	switch w.mode {
+	case sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return false
+	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
+		return w.spec.GetScope().GetPartitions()
+	}
+	return true
 }
 
 // untilSealed bounds how long a commit may take to be let through: never how long it takes after that (S58). The coordinator decides which of the

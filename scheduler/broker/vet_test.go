@@ -73,7 +73,7 @@ func TestVet_Append(t *testing.T) {
 		"other action": {func(e env) {
 			e.upds = append(e.upds, map[string]any{"action": "remove-snapshots", "snapshot-ids": []int64{1}})
 		}, "not allowed"},
-		"action of a create":      {func(e env) { e.upds = append(e.upds, map[string]any{"action": "set-location", "location": "x"}) }, "not allowed in an append"},
+		"action of a create":      {func(e env) { e.upds = append(e.upds, map[string]any{"action": "set-location", "location": "x"}) }, "not allowed in a write"},
 		"unknown action":          {func(e env) { e.upds = append(e.upds, map[string]any{"action": "sell-table"}) }, "not allowed"},
 		"no action":               {func(e env) { e.upds = append(e.upds, map[string]any{"snapshot": 1}) }, "without"},
 		"two snapshots":           {func(e env) { e.upds = append(e.upds, e.upds[0]) }, "twice"},
@@ -136,7 +136,7 @@ func TestVet_Append(t *testing.T) {
 			require.NoError(e, e.j.sink.put(uri, []byte("Obj\x01 no avro")))
 			e.snap()["manifest-list"] = uri
 		}, "manifest list"},
-		"parent's manifest dropped": {func(e env) { e.relist(e.T, e.j.sink, e.manifests[:1]) }, "drops"},
+		"parent's manifest dropped": {func(e env) { e.relist(e.T, e.j.sink, e.manifests[:1]) }, "in no manifest of the snapshot"},
 		"manifest not ours": {func(e env) {
 			foreign := e.md.Location() + "/metadata/other-m0.avro"
 			e.relist(e.T, e.j.sink, append(e.manifests, iceberg.NewManifestFile(2, foreign, 10, 0, e.id).Build()))
@@ -152,7 +152,7 @@ func TestVet_Append(t *testing.T) {
 		"existing files": {func(e env) {
 			m := e.manifests[0]
 			e.relist(e.T, e.j.sink, append(e.manifests[1:], iceberg.NewManifestFile(2, m.FilePath(), m.Length(), 0, e.id).AddedFiles(1).ExistingFiles(3).Build()))
-		}, "existing"},
+		}, "beside files of the parent"},
 		"more rows than accepted": {func(e env) {
 			m := e.manifests[0]
 			e.relist(e.T, e.j.sink, append(e.manifests[1:], iceberg.NewManifestFile(2, m.FilePath(), m.Length(), 0, e.id).AddedFiles(1).AddedRows(999).Build()))
