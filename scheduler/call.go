@@ -180,7 +180,7 @@ func signature(procedure string, params []param) string {
 	return "CALL system." + procedure + "(" + strings.Join(parts, ", ") + ")"
 }
 
-func argument(p param, l sql.Literal) (any, error) {
+func argument(p param, l sql.Constant) (any, error) {
 	if l.IsList {
 		if p.kind != argInts {
 			return nil, fmt.Errorf("it is one value, not an array")

@@ -33,6 +33,10 @@ type LeaseSpec struct {
 	KeepMarkers    []string // must stay in the marker property
 	// Totals of the accepted task manifests; what an append adds must be exactly that. nil: unchecked.
 	Totals *sinkv1.Totals
+	// Replaced are the data files that the accepted task manifests replace; a row-level write or a rewrite removes exactly those.
+	Replaced map[string]struct{}
+	// Summary is what the snapshot's summary says of each unit, besides what the format counts: exactly this.
+	Summary []map[string]string
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool

@@ -24,13 +24,13 @@ type Call struct {
 // Arg is one argument of a procedure.
 type Arg struct {
 	Name  *Ident // nil: by its place
-	Value Literal
+	Value Constant
 }
 
-// Literal is a constant. One of its members is set, or none for NULL.
-type Literal struct {
+// Constant is a constant. One of its members is set, or none for NULL.
+type Constant struct {
 	Value  *planv1.Value // strings, numbers, booleans, bytes
-	Items  []Literal     // an array
+	Items  []Constant     // an array
 	IsList bool
 	Offset int
 }

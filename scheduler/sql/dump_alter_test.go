@@ -31,7 +31,7 @@ func dumpAlter(b *strings.Builder, s Statement) {
 			if a.Name != nil {
 				fmt.Fprintf(b, "%s => ", DisplayIdent(a.Name.Text))
 			}
-			fmt.Fprintf(b, "%s\n", dumpLiteral(a.Value))
+			fmt.Fprintf(b, "%s\n", dumpConstant(a.Value))
 		}
 	case *ShowProperties:
 		fmt.Fprintf(b, "show properties of %s key=%q\n", s.Table, s.Key)
@@ -40,11 +40,11 @@ func dumpAlter(b *strings.Builder, s Statement) {
 	}
 }
 
-func dumpLiteral(l Literal) string {
+func dumpConstant(l Constant) string {
 	if l.IsList {
 		parts := make([]string, len(l.Items))
 		for i, it := range l.Items {
-			parts[i] = dumpLiteral(it)
+			parts[i] = dumpConstant(it)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}

@@ -96,7 +96,7 @@ func (p *parser) more() bool {
 func (p *parser) addAction(a *AlterTable) error {
 	switch t := p.peek(); {
 	case p.accept("PARTITION", "FIELD"):
-		c, err := p.partitionClause()
+		c, err := p.partitionTransform()
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (p *parser) addColumn(a *AlterTable, ifNotExists bool) error {
 		case p.accept("COMMENT"):
 			add.Field.Doc, err = p.comment()
 		case p.accept("DEFAULT"):
-			var v Literal
+			var v Constant
 			if v, err = p.constant(); err == nil {
 				add.Field.WriteDefault, add.InitialDefault = v.Value, v.Value
 			}
@@ -191,9 +191,9 @@ func (p *parser) comment() (string, error) {
 }
 
 // constant is a literal that is one value.
-func (p *parser) constant() (Literal, error) {
+func (p *parser) constant() (Constant, error) {
 	t := p.peek()
-	v, err := p.literal()
+	v, err := p.constantValue()
 	if err == nil && v.IsList {
 		err = p.failAt(t, "an array cannot stand here", "a string in single quotes, a number, TRUE, FALSE or NULL")
 	}
@@ -286,7 +286,7 @@ func (p *parser) columnAction(a *AlterTable) error {
 		case p.accept("DROP", "NOT", "NULL"):
 			c.Optional = true
 		case p.accept("SET", "DEFAULT"):
-			var v Literal
+			var v Constant
 			if v, err = p.constant(); err == nil {
 				c.WriteDefault, c.DropDefault = v.Value, v.Value == nil
 			}

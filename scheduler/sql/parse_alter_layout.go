@@ -21,8 +21,8 @@ func clauseOf(t term) *sinkv1.PartitionClause {
 	return &sinkv1.PartitionClause{Column: t.column.Text, Transform: t.transform, Param: t.param}
 }
 
-// partitionClause reads transform [AS name].
-func (p *parser) partitionClause() (*sinkv1.PartitionClause, error) {
+// partitionTransform reads transform [AS name].
+func (p *parser) partitionTransform() (*sinkv1.PartitionClause, error) {
 	t, err := p.nestedTerm()
 	if err != nil {
 		return nil, err
@@ -297,7 +297,7 @@ func (p *parser) replaceField(a *AlterTable) error {
 	if err := p.expect("WITH", "for example REPLACE PARTITION FIELD day(ts) WITH month(ts)"); err != nil {
 		return err
 	}
-	c, err := p.partitionClause()
+	c, err := p.partitionTransform()
 	a.add(&sinkv1.Change{Kind: &sinkv1.Change_ReplacePartitionField{ReplacePartitionField: &sinkv1.ReplacePartitionField{Drop: d, Add: c}}})
 	return err
 }

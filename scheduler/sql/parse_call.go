@@ -51,6 +51,6 @@ func (p *parser) argument() (Arg, error) {
 		p.pos += 2
 	}
 	var err error
-	a.Value, err = p.literal()
+	a.Value, err = p.constantValue()
 	return a, err
 }

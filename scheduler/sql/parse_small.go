@@ -108,11 +108,7 @@ func (p *parser) describe() (Statement, error) {
 
 // refusals says, for statements that people will try, why they do not run and what to do.
 var refusals = map[string]string{
-	"DELETE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT … WHERE",
-	"UPDATE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT",
-	"MERGE":      "Signet appends to tables; use INSERT INTO … SELECT",
-	"TRUNCATE":   "drop the table and create it again",
-	"REPLACE":    "drop the table and create it again",
+	"REPLACE":    "write CREATE OR REPLACE TABLE",
 	"COPY":       "use INSERT INTO table SELECT * FROM 'file' to load; the client prints SELECT as CSV or JSON",
 	"EXPORT":     "the client prints SELECT as CSV or JSON",
 	"IMPORT":     "use INSERT INTO table SELECT * FROM 'file'",
@@ -149,14 +145,14 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, ALTER TABLE, DROP TABLE, CALL, CACHE TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
+const supported = "SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE, CREATE TABLE, CREATE SCHEMA, ALTER TABLE, DROP TABLE, CALL, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)
 	if hint, ok := refusals[word]; ok {
 		return p.fail(word+" is not supported yet", hint)
 	}
-	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "ALTER", "CALL", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "WITH", "VALUES", "FROM"}); near != "" {
+	if near := nearest(word, []string{"SELECT", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "ALTER", "CALL", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
 		return p.unexpected("a statement", "did you mean "+near+"?")
 	}
 	return p.unexpected("a statement", supported)

@@ -3662,11 +3662,15 @@ func (x *PlanScanRequest) GetFilter() *v1.Predicate {
 type PlanScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first message carries everything but the files; files follow in batches of at most 1,000.
-	Schema        *v1.Schema  `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	Version       string      `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	TableUuid     string      `protobuf:"bytes,3,opt,name=table_uuid,json=tableUuid,proto3" json:"table_uuid,omitempty"`
-	ConstantIds   []int32     `protobuf:"varint,4,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"`
-	Files         []*ScanFile `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
+	Schema        *v1.Schema       `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Version       string           `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	TableUuid     string           `protobuf:"bytes,3,opt,name=table_uuid,json=tableUuid,proto3" json:"table_uuid,omitempty"`
+	ConstantIds   []int32          `protobuf:"varint,4,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"` // a file's constants are for the fields that it does not hold
+	Files         []*ScanFile      `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
+	Names         []*v1.FieldNames `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`                              // of fields in files that have no field ids; none: such files cannot be read
+	Branch        string           `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                            // that ref names; empty: the main one, a tag or a version
+	TotalFiles    int64            `protobuf:"varint,8,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; -1: not known. The filter leaves out those that are not sent.
+	RowLineage    bool             `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"` // the format numbers the table's rows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3734,6 +3738,34 @@ func (x *PlanScanResponse) GetFiles() []*ScanFile {
 		return x.Files
 	}
 	return nil
+}
+
+func (x *PlanScanResponse) GetNames() []*v1.FieldNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *PlanScanResponse) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *PlanScanResponse) GetTotalFiles() int64 {
+	if x != nil {
+		return x.TotalFiles
+	}
+	return 0
+}
+
+func (x *PlanScanResponse) GetRowLineage() bool {
+	if x != nil {
+		return x.RowLineage
+	}
+	return false
 }
 
 type ScanFile struct {
@@ -4242,14 +4274,20 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\fas_of_millis\x18\x05 \x01(\x03H\x00R\n" +
 	"asOfMillis\x88\x01\x01\x121\n" +
 	"\x06filter\x18\x06 \x01(\v2\x19.signet.plan.v1.PredicateR\x06filterB\x0f\n" +
-	"\r_as_of_millis\"\xce\x01\n" +
+	"\r_as_of_millis\"\xda\x02\n" +
 	"\x10PlanScanResponse\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x03 \x01(\tR\ttableUuid\x12!\n" +
 	"\fconstant_ids\x18\x04 \x03(\x05R\vconstantIds\x12.\n" +
-	"\x05files\x18\x05 \x03(\v2\x18.signet.sink.v1.ScanFileR\x05files\"\xf1\x02\n" +
+	"\x05files\x18\x05 \x03(\v2\x18.signet.sink.v1.ScanFileR\x05files\x120\n" +
+	"\x05names\x18\x06 \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x16\n" +
+	"\x06branch\x18\a \x01(\tR\x06branch\x12\x1f\n" +
+	"\vtotal_files\x18\b \x01(\x03R\n" +
+	"totalFiles\x12\x1f\n" +
+	"\vrow_lineage\x18\t \x01(\bR\n" +
+	"rowLineage\"\xf1\x02\n" +
 	"\bScanFile\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
 	"\n" +
@@ -4404,7 +4442,8 @@ var file_sink_v1_sink_proto_goTypes = []any{
 	(*v1.Value)(nil),              // 66: signet.plan.v1.Value
 	(*v1.Type)(nil),               // 67: signet.plan.v1.Type
 	(*v1.Predicate)(nil),          // 68: signet.plan.v1.Predicate
-	(*v1.DeleteFile)(nil),         // 69: signet.plan.v1.DeleteFile
+	(*v1.FieldNames)(nil),         // 69: signet.plan.v1.FieldNames
+	(*v1.DeleteFile)(nil),         // 70: signet.plan.v1.DeleteFile
 }
 var file_sink_v1_sink_proto_depIdxs = []int32{
 	0,  // 0: signet.sink.v1.DescribeResponse.capabilities:type_name -> signet.sink.v1.Capability
@@ -4478,36 +4517,37 @@ var file_sink_v1_sink_proto_depIdxs = []int32{
 	68, // 68: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
 	58, // 69: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
 	50, // 70: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
-	66, // 71: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
-	69, // 72: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 73: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
-	4,  // 74: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
-	10, // 75: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
-	13, // 76: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
-	19, // 77: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
-	23, // 78: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
-	25, // 79: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
-	27, // 80: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
-	29, // 81: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
-	48, // 82: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
-	31, // 83: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
-	51, // 84: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
-	5,  // 85: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
-	11, // 86: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
-	17, // 87: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
-	20, // 88: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
-	24, // 89: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
-	26, // 90: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
-	28, // 91: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
-	30, // 92: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
-	49, // 93: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
-	32, // 94: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
-	52, // 95: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
-	85, // [85:96] is the sub-list for method output_type
-	74, // [74:85] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	69, // 71: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
+	66, // 72: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
+	70, // 73: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 74: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
+	4,  // 75: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
+	10, // 76: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
+	13, // 77: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
+	19, // 78: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
+	23, // 79: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
+	25, // 80: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
+	27, // 81: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
+	29, // 82: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
+	48, // 83: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
+	31, // 84: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
+	51, // 85: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
+	5,  // 86: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
+	11, // 87: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
+	17, // 88: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
+	20, // 89: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
+	24, // 90: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
+	26, // 91: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
+	28, // 92: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
+	30, // 93: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
+	49, // 94: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
+	32, // 95: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
+	52, // 96: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
+	86, // [86:97] is the sub-list for method output_type
+	75, // [75:86] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_sink_v1_sink_proto_init() }

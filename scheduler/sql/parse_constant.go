@@ -10,13 +10,13 @@ import (
 )
 
 // literal reads a constant: a string, a number, TRUE, FALSE, NULL, X'bytes', DATE '…' and the like, or an array of constants.
-func (p *parser) literal() (Literal, error) {
+func (p *parser) constantValue() (Constant, error) {
 	if p.depth++; p.depth > maxDepth {
-		return Literal{}, p.fail("constants nest too deep", "")
+		return Constant{}, p.fail("constants nest too deep", "")
 	}
 	defer func() { p.depth-- }()
 	t := p.peek()
-	out := Literal{Offset: t.Start}
+	out := Constant{Offset: t.Start}
 	next := p.peekAt(1)
 	switch {
 	case t.Kind == KindString:
@@ -40,7 +40,7 @@ func (p *parser) literal() (Literal, error) {
 		out.Value = v
 		return out, err
 	case t.is("["), t.is("ARRAY"):
-		return out, p.arrayLiteral(&out)
+		return out, p.arrayConstant(&out)
 	default:
 		return out, p.unexpected("a constant", "a string in single quotes, a number, TRUE, FALSE or NULL; expressions cannot stand here")
 	}
@@ -51,7 +51,7 @@ func stringValue(s string) *planv1.Value {
 	return &planv1.Value{Kind: &planv1.Value_String_{String_: s}}
 }
 
-func (p *parser) arrayLiteral(out *Literal) error {
+func (p *parser) arrayConstant(out *Constant) error {
 	closing := "]"
 	p.accept("ARRAY")
 	if !p.accept("[") {
@@ -67,7 +67,7 @@ func (p *parser) arrayLiteral(out *Literal) error {
 				return err
 			}
 		}
-		item, err := p.literal()
+		item, err := p.constantValue()
 		if err != nil {
 			return err
 		}
