@@ -13,7 +13,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy|dispatch|restart [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy|dispatch|restart|contention|growth|files [flags]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -34,6 +34,9 @@ func run(ctx context.Context, what string, args []string) error {
 	memory := fs.String("memory", "4GiB", "memory limit, the same on both sides")
 	apart := fs.Bool("apart", false, "dispatch: the simulated executors are a process of their own")
 	profile := fs.String("profile", "", "dispatch: file for a CPU profile")
+	clients := fs.Int("clients", 32, "contention: how many append at one time")
+	seconds := fs.Int("seconds", 60, "contention: for how long")
+	venv := fs.String("venv", "", "contention: Python environment with pyiceberg[sql-sqlite,pyarrow], to be measured in turn with ours")
 	addr := fs.String("scheduler", "", "executors: address of the scheduler")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -49,10 +52,16 @@ func run(ctx context.Context, what string, args []string) error {
 		return dispatch(ctx, *apart, *profile)
 	case "restart":
 		return restart(ctx, orDefault(*n, 5))
+	case "contention":
+		return contention(ctx, *bin, *clients, time.Duration(*seconds)*time.Second, *venv)
+	case "growth":
+		return growth(ctx, *bin, orDefault(*n, 1000))
+	case "files":
+		return files(ctx, *bin, *n)
 	case "executors": // what dispatch starts
 		return simulate(ctx, *addr, simulatedExecutors, simulatedSlots, func() { fmt.Println("joined") })
 	}
-	return fmt.Errorf("%q: want latency, insert, copy, dispatch or restart", what)
+	return fmt.Errorf("%q: want latency, insert, copy, dispatch, restart, contention, growth or files", what)
 }
 
 func orDefault(n, d int) int {
