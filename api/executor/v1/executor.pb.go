@@ -1323,8 +1323,10 @@ type Analyze struct {
 	BindOnly  bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql reads the sources by their views, and nothing else
 	NowMicros int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
 	// Size up to which every task reads the smaller side of a join straight from its source. 0: the executor's own choice; negative: none.
-	WholeBytes    int64 `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
-	Parameters    bool  `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
+	WholeBytes int64 `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
+	Parameters bool  `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
+	// A write that is planned, with all of its sources: what is asked for is which row groups it would copy, and nothing else. sql and sources are the task's.
+	Splice        *v1.Task `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1408,6 +1410,175 @@ func (x *Analyze) GetParameters() bool {
 	return false
 }
 
+func (x *Analyze) GetSplice() *v1.Task {
+	if x != nil {
+		return x.Splice
+	}
+	return nil
+}
+
+// SpliceReport says what of a write's input is copied as it is.
+type SpliceReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"` // why nothing is, whatever the files are like; empty: it depends on them
+	Files         int64                  `protobuf:"varint,2,opt,name=files,proto3" json:"files,omitempty"`
+	CopiedFiles   int64                  `protobuf:"varint,3,opt,name=copied_files,json=copiedFiles,proto3" json:"copied_files,omitempty"` // wholly
+	Rows          int64                  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`                                  // of files whose footers can be read
+	CopiedRows    int64                  `protobuf:"varint,5,opt,name=copied_rows,json=copiedRows,proto3" json:"copied_rows,omitempty"`
+	CopiedBytes   int64                  `protobuf:"varint,6,opt,name=copied_bytes,json=copiedBytes,proto3" json:"copied_bytes,omitempty"`
+	NotCopied     []*SplicedFile         `protobuf:"bytes,7,rep,name=not_copied,json=notCopied,proto3" json:"not_copied,omitempty"` // files that are not copied wholly, the first of them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpliceReport) Reset() {
+	*x = SpliceReport{}
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpliceReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpliceReport) ProtoMessage() {}
+
+func (x *SpliceReport) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpliceReport.ProtoReflect.Descriptor instead.
+func (*SpliceReport) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SpliceReport) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SpliceReport) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetCopiedFiles() int64 {
+	if x != nil {
+		return x.CopiedFiles
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetCopiedRows() int64 {
+	if x != nil {
+		return x.CopiedRows
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetCopiedBytes() int64 {
+	if x != nil {
+		return x.CopiedBytes
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetNotCopied() []*SplicedFile {
+	if x != nil {
+		return x.NotCopied
+	}
+	return nil
+}
+
+// SplicedFile is a file that is not copied wholly.
+type SplicedFile struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RowGroups       int64                  `protobuf:"varint,2,opt,name=row_groups,json=rowGroups,proto3" json:"row_groups,omitempty"` // 0: nobody knows
+	CopiedRowGroups int64                  `protobuf:"varint,3,opt,name=copied_row_groups,json=copiedRowGroups,proto3" json:"copied_row_groups,omitempty"`
+	Reason          string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // of the first row group that is not copied
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SplicedFile) Reset() {
+	*x = SplicedFile{}
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplicedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplicedFile) ProtoMessage() {}
+
+func (x *SplicedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplicedFile.ProtoReflect.Descriptor instead.
+func (*SplicedFile) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SplicedFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SplicedFile) GetRowGroups() int64 {
+	if x != nil {
+		return x.RowGroups
+	}
+	return 0
+}
+
+func (x *SplicedFile) GetCopiedRowGroups() int64 {
+	if x != nil {
+		return x.CopiedRowGroups
+	}
+	return 0
+}
+
+func (x *SplicedFile) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type AnalyzeResult struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1424,13 +1595,14 @@ type AnalyzeResult struct {
 	Parameters []string            `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"` // DuckDB types of $1, $2, ...; empty: it does not say
 	// What the query's conditions say about the rows it needs of a source, by view; sources that it needs whole are not there.
 	Filters       map[string]*SourceFilter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Splice        *SpliceReport            `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1614,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1627,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1542,6 +1714,13 @@ func (x *AnalyzeResult) GetFilters() map[string]*SourceFilter {
 	return nil
 }
 
+func (x *AnalyzeResult) GetSplice() *SpliceReport {
+	if x != nil {
+		return x.Splice
+	}
+	return nil
+}
+
 // SourceFilter is what a query's conditions say about the rows of one of its tables.
 type SourceFilter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1553,7 +1732,7 @@ type SourceFilter struct {
 
 func (x *SourceFilter) Reset() {
 	*x = SourceFilter{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1744,7 @@ func (x *SourceFilter) String() string {
 func (*SourceFilter) ProtoMessage() {}
 
 func (x *SourceFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1757,7 @@ func (x *SourceFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
 func (*SourceFilter) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SourceFilter) GetPredicate() *v1.Predicate {
@@ -1606,7 +1785,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1797,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1810,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -1669,7 +1848,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1860,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1873,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -1774,7 +1953,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1965,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1978,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -1841,7 +2020,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +2032,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +2045,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StageInput) GetView() string {
@@ -1907,7 +2086,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +2098,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +2111,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -2009,7 +2188,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2200,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2213,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SourceStats) GetView() string {
@@ -2070,7 +2249,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2261,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2274,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2135,7 +2314,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2326,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2339,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2180,7 +2359,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2371,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2384,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2234,7 +2413,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2425,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2438,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2300,7 +2479,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2312,7 +2491,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2504,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2441,7 +2620,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe9\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x97\x02\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2454,7 +2633,24 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"wholeBytes\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\a \x01(\bR\n" +
-	"parameters\"\xf7\x04\n" +
+	"parameters\x12,\n" +
+	"\x06splice\x18\x14 \x01(\v2\x14.signet.plan.v1.TaskR\x06splice\"\xf7\x01\n" +
+	"\fSpliceReport\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05files\x18\x02 \x01(\x03R\x05files\x12!\n" +
+	"\fcopied_files\x18\x03 \x01(\x03R\vcopiedFiles\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12\x1f\n" +
+	"\vcopied_rows\x18\x05 \x01(\x03R\n" +
+	"copiedRows\x12!\n" +
+	"\fcopied_bytes\x18\x06 \x01(\x03R\vcopiedBytes\x12>\n" +
+	"\n" +
+	"not_copied\x18\a \x03(\v2\x1f.signet.executor.v1.SplicedFileR\tnotCopied\"\x84\x01\n" +
+	"\vSplicedFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"row_groups\x18\x02 \x01(\x03R\trowGroups\x12*\n" +
+	"\x11copied_row_groups\x18\x03 \x01(\x03R\x0fcopiedRowGroups\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xb1\x05\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2474,7 +2670,8 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\v \x03(\tR\n" +
 	"parameters\x12H\n" +
-	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x1a\\\n" +
+	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x128\n" +
+	"\x06splice\x18\x14 \x01(\v2 .signet.executor.v1.SpliceReportR\x06splice\x1a\\\n" +
 	"\fFiltersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
 	"\x05value\x18\x02 \x01(\v2 .signet.executor.v1.SourceFilterR\x05value:\x028\x01\"]\n" +
@@ -2569,7 +2766,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -2590,35 +2787,37 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*Drain)(nil),                  // 16: signet.executor.v1.Drain
 	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
 	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
-	(*AnalyzeResult)(nil),          // 19: signet.executor.v1.AnalyzeResult
-	(*SourceFilter)(nil),           // 20: signet.executor.v1.SourceFilter
-	(*StagedQuery)(nil),            // 21: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 22: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 23: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 24: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 25: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 26: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 27: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 28: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 29: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 30: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 31: signet.executor.v1.PushOutputResponse
-	nil,                            // 32: signet.executor.v1.AnalyzeResult.FiltersEntry
-	nil,                            // 33: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 34: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 35: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 36: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 37: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 38: signet.plan.v1.Column
-	(*v1.Predicate)(nil),           // 39: signet.plan.v1.Predicate
-	(v1.ExchangeKind)(0),           // 40: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 41: signet.plan.v1.ManifestChunk
+	(*SpliceReport)(nil),           // 19: signet.executor.v1.SpliceReport
+	(*SplicedFile)(nil),            // 20: signet.executor.v1.SplicedFile
+	(*AnalyzeResult)(nil),          // 21: signet.executor.v1.AnalyzeResult
+	(*SourceFilter)(nil),           // 22: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 23: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 24: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 25: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 26: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 27: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 28: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 29: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 30: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 31: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 32: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 33: signet.executor.v1.PushOutputResponse
+	nil,                            // 34: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 35: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 36: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 37: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 38: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 39: signet.plan.v1.Source
+	(*v1.Column)(nil),              // 40: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 41: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 42: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 43: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
 	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
 	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
 	12, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	19, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	21, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
 	17, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
 	9,  // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
 	6,  // 6: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
@@ -2633,46 +2832,49 @@ var file_executor_v1_executor_proto_depIdxs = []int32{
 	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
 	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
 	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	34, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	36, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
 	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	35, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	36, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	37, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	38, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
 	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	37, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	35, // 26: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	25, // 27: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	38, // 28: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	26, // 29: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	21, // 30: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	32, // 31: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
-	39, // 32: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
-	22, // 33: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	24, // 34: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	38, // 35: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	40, // 36: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	23, // 37: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	24, // 38: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	33, // 39: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	27, // 40: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	38, // 41: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	41, // 42: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 43: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	20, // 44: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
-	2,  // 45: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	28, // 46: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	30, // 47: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 48: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 49: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	29, // 50: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	31, // 51: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 52: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	49, // [49:53] is the sub-list for method output_type
-	45, // [45:49] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	39, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	36, // 26: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
+	20, // 27: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
+	37, // 28: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	27, // 29: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	40, // 30: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	28, // 31: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	23, // 32: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	34, // 33: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	19, // 34: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
+	41, // 35: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	24, // 36: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	26, // 37: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	40, // 38: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	42, // 39: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	25, // 40: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	26, // 41: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	35, // 42: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	29, // 43: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	40, // 44: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	43, // 45: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 46: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	22, // 47: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 48: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	30, // 49: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	32, // 50: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 51: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 52: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	31, // 53: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	33, // 54: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 55: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	52, // [52:56] is the sub-list for method output_type
+	48, // [48:52] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -2698,14 +2900,14 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Free)(nil),
 		(*SessionResponse_Drain)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[25].OneofWrappers = []any{}
+	file_executor_v1_executor_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
