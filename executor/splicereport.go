@@ -54,4 +54,3 @@ func reported(r *write.SpliceReport) *executorv1.SpliceReport {
 	}
 	return out
 }
-

@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/file"
+	pqfile "github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/stretchr/testify/require"
 )
@@ -52,7 +52,7 @@ func copiedFiles(t *testing.T, files []string) int {
 	t.Helper()
 	n := 0
 	for _, f := range files {
-		r, err := file.OpenParquetFile(strings.TrimPrefix(f, "file://"), false)
+		r, err := pqfile.OpenParquetFile(strings.TrimPrefix(f, "file://"), false)
 		require.NoError(t, err)
 		if r.MetaData().FileMetaData.Schema[0].Name == "table" {
 			n++
