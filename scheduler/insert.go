@@ -186,6 +186,9 @@ func (s *Server) buildPlan(j *job, p *planned, a *analysis, out []*planv1.Output
 	}
 	p.plan, p.rows = p.planner.Plan(), rowsText(a)
 	p.text = p.plan.Explain()
+	if err := s.explainSplice(j, p, a); err != nil {
+		return err
+	}
 	j.warn(p.plan.Warnings...)
 	j.update(func() { j.plan = p.text })
 	return nil
