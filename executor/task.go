@@ -78,8 +78,8 @@ func (e *Executor) runAttempt(a *attempt) {
 	case perr != nil:
 		e.fail(a, perr)
 	case a.task.GetWrite() != nil:
-		e.about(a).Info("attempt has written", "files", len(done.files), "took", time.Since(start))
-		e.report(a, done.files)
+		e.about(a).Info("attempt has written", "files", len(done.files), "replaced", len(done.replaced), "took", time.Since(start))
+		e.report(a, done.files, done.replaced)
 	case a.task.GetCheck() != nil:
 		e.about(a).Info("attempt has checked", "rows", a.rows.Load(), "files", len(done.files), "took", time.Since(start))
 		e.end(a, a.checked(done))
@@ -110,8 +110,9 @@ func (e *Executor) fail(a *attempt, perr *planv1.Error) {
 
 // outcome is what a task that succeeded leaves: data files, or an output for others, or neither.
 type outcome struct {
-	files  []*planv1.DataFile
-	output *planv1.ExchangeOutput
+	files    []*planv1.DataFile
+	replaced []*planv1.ReplacedFile // of the table
+	output   *planv1.ExchangeOutput
 }
 
 // guarded turns a panic of the work into an error of the task.
@@ -230,7 +231,7 @@ func (e *Executor) prepare(dir string) error {
 // access is all that the task's DuckDB may see (S70).
 func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
 	acc := duckdb.Access{
-		ReadFiles: duckdb.FilesOf(task.GetSources()), TempDir: filepath.Join(dir, "spill"),
+		ReadFiles: duckdb.ReadFiles(task.GetSources()), TempDir: filepath.Join(dir, "spill"),
 		MemoryBytes: e.cfg.MemoryBytes / int64(e.cfg.Slots), Threads: e.cfg.Threads,
 	}
 	if parts := duckdb.PartFiles(partsDir(dir), task.GetSources()); len(parts) > 0 {
@@ -258,6 +259,8 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 		a.bytes.Store(bytes)
 	}
 	switch {
+	case a.task.GetWrite().GetRewrite() != nil:
+		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
 	case a.task.GetWrite() != nil:
 		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
 	case a.task.GetCheck() != nil:

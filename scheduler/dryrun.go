@@ -40,6 +40,8 @@ func (s *Server) plannedWrite(j *job, st sql.Statement) (*planned, error) {
 	switch st := st.(type) {
 	case *sql.Insert:
 		return s.planInsert(j, st)
+	case *sql.Delete, *sql.Update, *sql.Merge:
+		return s.planRowLevel(j, st)
 	case *sql.Truncate:
 		return s.planTruncate(j, st)
 	case *sql.CreateTable:

@@ -160,6 +160,7 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}
+	s.noteTable(j, t, lease)
 	if res.Spec.GetSchema() == nil || res.Spec.DataLocation == "" {
 		return nil, fail(codeInternal, "", "table %s: the sink's write spec has no schema or no data location", t)
 	}

@@ -12,6 +12,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -124,7 +125,7 @@ func (w *writeState) decided(err error) (bool, error) {
 	}
 }
 
-// commitOnce calls the sink's Commit once. Its error says why nothing is decided yet.
+// commitOnce has the job's commit made once, in the table's turn. Its error says why nothing is decided yet.
 func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 	j := w.job
 	start := time.Now()
@@ -143,52 +144,72 @@ func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 	if err != nil {
 		return err
 	}
+	if err := fault.Hit("scheduler.root.before-commit"); err != nil {
+		return err
+	}
+	c := &queuedCommit{w: w, staged: staged, key: w.groupKey(p.Describe(), staged), bytes: refBytes(staged), since: time.Now(), ctx: ctx, done: make(chan struct{})}
+	return s.commits.commit(c, w.target.String())
+}
+
+// commitAlone calls the sink's Commit for one job.
+func (s *Server) commitAlone(c *queuedCommit) error {
+	ctx, w := c.ctx, c.w
 	w.keepCreated(w.lease)
 	spec, err := w.commitLease(ctx, w.adopted())
 	if err != nil {
 		return err
 	}
-	spec.Sink = p.Describe()
-	lease, err := s.broker.Lease(spec)
-	if err != nil {
-		return err
-	}
-	defer func() {
+	lease, res, err := s.callCommit(ctx, spec, []*queuedCommit{c})
+	if lease != nil {
 		lease.Close()
 		w.keepCreated(lease)
-	}()
-	if err := fault.Hit("scheduler.root.before-commit"); err != nil {
-		return err
 	}
-	start = time.Now()
-	leave, err := s.commits.enter(ctx, w.target.String())
 	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := s.commitPool.Acquire(ctx, 1); err != nil { // after the table's turn: who waits for one holds no place in the other
-		return context.Cause(ctx)
-	}
-	defer s.commitPool.Release(1)
-	j.timed("queue", start)
-	start = time.Now()
-	w.mu.Lock()
-	w.commitStart = start
-	w.mu.Unlock()
-	s.log.Info("the sink commits", "job", j.id, "table", w.target.String(), "plugin", p.PID())
-	res, err := p.Client().Commit(ctx, &sinkv1.CommitRequest{
-		Lease: lease.Token(), Table: w.target.ref(), Mode: w.mode, Spec: w.spec, MarkerProperty: s.markerProperty(),
-		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number
-		Units: []*sinkv1.Unit{{
-			JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: staged.Refs, Totals: w.totals(), Digest: w.digest(),
-			Properties: map[string]string{},
-		}},
-	})
-	if err != nil {
-		w.stage().reset() // the process that staged may be gone, and with it what it remembered
 		return err
 	}
 	return s.judge(w, res)
+}
+
+// callCommit calls the sink's Commit once, for the units of one or more jobs. The caller closes the lease, which is nil if nothing was called.
+func (s *Server) callCommit(ctx context.Context, spec broker.LeaseSpec, units []*queuedCommit) (*broker.Lease, *sinkv1.CommitResponse, error) {
+	w := units[0].w
+	p, err := s.plugin(ctx, w.target)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.Sink = p.Describe()
+	lease, err := s.broker.Lease(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	req := &sinkv1.CommitRequest{
+		Lease: lease.Token(), Table: w.target.ref(), Mode: w.mode, Spec: w.spec, MarkerProperty: s.markerProperty(),
+		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number
+	}
+	start := time.Now()
+	for _, c := range units {
+		c.w.mu.Lock()
+		c.w.commitStart = start
+		c.w.mu.Unlock()
+		req.Units = append(req.Units, c.unit())
+	}
+	s.log.Info("the sink commits", "job", w.job.id, "jobs", len(units), "table", w.target.String(), "plugin", p.PID())
+	res, err := p.Client().Commit(ctx, req)
+	if err != nil {
+		for _, c := range units {
+			c.w.stage().reset() // the process that staged may be gone, and with it what it remembered
+		}
+	}
+	return lease, res, err
+}
+
+// unit is the job's share of a commit.
+func (c *queuedCommit) unit() *sinkv1.Unit {
+	j := c.w.job
+	return &sinkv1.Unit{
+		JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: c.staged.Refs, Totals: c.w.totals(), Digest: c.w.digest(),
+		Properties: c.w.summary(),
+	}
 }
 
 // judge takes the sink's word where the coordinator has not decided. A sink can not make a job succeed by its word alone: the marker

@@ -40,6 +40,7 @@ type Request struct {
 // Tuning is what a session asks for.
 type Tuning struct {
 	Partitions int32 // of each hash exchange; 0: by size
+	NoSplice   bool  // nothing of Parquet files is copied as it is
 }
 
 // Plan is what runs: stages of tasks, and an operator that the scheduler runs once after them.
@@ -82,7 +83,7 @@ func (b *builder) writeWork(text string) *planv1.Task {
 	spec := proto.CloneOf(b.req.Spec)
 	spec.SinkState = nil // executors have no use for it, and it may be large
 	return &planv1.Task{Sql: text, Work: &planv1.Task_Write{Write: &planv1.WriteTask{
-		Columns: b.req.Output, Spec: spec, SortForPartitions: SortForPartitions(b.req.Spec),
+		Columns: b.req.Output, Spec: spec, SortForPartitions: SortForPartitions(b.req.Spec), Splice: !b.req.Tuning.NoSplice && !spec.GetFiles().GetNoSplice(),
 	}}}
 }
 
@@ -96,13 +97,14 @@ func (s Stage) Task(i int) *planv1.Task {
 	}
 	out := &planv1.Task{Stage: s.ID, Task: int32(i), Sql: common.GetSql(), Sources: s.Split.Shares[i]}
 	work := s.work
-	if work == nil {
+	if work == nil || common.GetWrite().GetRewrite() != nil { // tasks that rewrite files differ in what they are about
 		work = common
 	}
 	switch w := work.GetWork().(type) {
 	case *planv1.Task_Write:
 		out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 			Columns: w.Write.GetColumns(), Spec: w.Write.GetSpec(), SortForPartitions: w.Write.GetSortForPartitions(),
+			Rewrite: w.Write.GetRewrite(), RowLineage: w.Write.GetRowLineage(), Splice: w.Write.GetSplice(),
 		}}
 	case *planv1.Task_Result:
 		out.Work = &planv1.Task_Result{Result: &planv1.ResultTask{MaxBytes: w.Result.GetMaxBytes()}}

@@ -33,6 +33,8 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "truncate table %s if-exists=%v\n", s.Table, s.IfExists)
 	case *Validate:
 		fmt.Fprintf(&b, "validate %s", dump(s.Statement))
+	case *Delete, *Update, *Merge:
+		b.WriteString(dumpRowLevel(s))
 	case *CreateTable:
 		dumpCreate(&b, s)
 	case *CreateSchema:
@@ -57,6 +59,8 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "show create table %s\n", s.Table)
 	case *Describe:
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
+	case *AlterTable, *Call, *ShowProperties, *ShowHistory:
+		dumpAlter(&b, s)
 	case *Cache:
 		fmt.Fprintf(&b, "cache table %s\n  query %s\n", DisplayIdent(s.Name.Text), dumpQuery(s.Query))
 	case *Uncache:

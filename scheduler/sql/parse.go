@@ -55,6 +55,12 @@ func (p *parser) statement() (Statement, error) {
 	switch keyword(t) {
 	case "INSERT":
 		return p.insert()
+	case "DELETE":
+		return p.delete()
+	case "UPDATE":
+		return p.update()
+	case "MERGE":
+		return p.merge()
 	case "CREATE":
 		return p.create()
 	case "DROP":
@@ -63,6 +69,10 @@ func (p *parser) statement() (Statement, error) {
 		return p.showStatement()
 	case "DESCRIBE", "DESC":
 		return p.describe()
+	case "ALTER":
+		return p.alter()
+	case "CALL":
+		return p.call()
 	case "EXPLAIN":
 		return p.explain()
 	case "CACHE":
@@ -199,5 +209,5 @@ func (p *parser) explain() (Statement, error) {
 	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
 	}
-	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT and CREATE TABLE AS")
+	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS")
 }

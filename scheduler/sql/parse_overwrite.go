@@ -154,7 +154,7 @@ func (p *parser) validate() (Statement, error) {
 // writesRows tells statements that run as tasks which write.
 func writesRows(st Statement) bool {
 	switch st := st.(type) {
-	case *Insert:
+	case *Insert, *Delete, *Update, *Merge:
 		return true
 	case *CreateTable:
 		return st.Query != nil
