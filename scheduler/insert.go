@@ -27,6 +27,7 @@ type planned struct {
 	// operation of a row-level write: delete, update or merge.
 	operation string
 	over      *overwrite // nil: a plain append, or no INSERT
+	changes   []string   // of the table's schema, that a dry run would make
 	rows      string     // how many the query gives, for people; empty: nobody knows
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
@@ -82,7 +83,11 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	for _, c := range st.Columns {
 		list = append(list, c.Text)
 	}
-	out, err := plan.MapInsert(plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, p.fixedValues(), a.result.Columns)
+	target := plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}
+	if target.Schema, err = s.acceptSchema(j, p, target, a.result.Columns); err != nil {
+		return nil, err
+	}
+	out, err := plan.MapInsert(target, p.fixedValues(), a.result.Columns)
 	if err != nil {
 		return nil, planFailure(err)
 	}

@@ -15,6 +15,9 @@ import (
 // reservedProperties begin with this: they are Signet's own record in the table.
 const reservedProperties = "signet."
 
+// settable are the properties of Signet's that are the user's to set.
+var settable = []string{AcceptAnySchema, SettingSplice}
+
 // Definition turns CREATE TABLE into what a sink creates. For CREATE TABLE AS, query holds the query's columns; otherwise it is nil.
 func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefinition, error) {
 	var bad problems
@@ -32,7 +35,7 @@ func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefini
 	}
 	checkNames(&bad, out.Schema.GetFields(), "")
 	for _, key := range slices.Sorted(maps.Keys(c.Properties)) {
-		if strings.HasPrefix(strings.ToLower(key), reservedProperties) {
+		if strings.HasPrefix(strings.ToLower(key), reservedProperties) && !slices.Contains(settable, key) {
 			bad.add(key, "the property "+sql.QuoteString(key)+" is reserved", "properties that begin with signet. are Signet's own")
 		}
 	}
