@@ -52,12 +52,8 @@ func planFailure(err error) error {
 
 // planInsert plans INSERT: the sink prepares the write while an executor analyses the query.
 func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
-	t, branch, err := s.resolveWritten(st.Table.Strings(), j)
+	p, err := s.planAppend(st.Table.Strings(), j)
 	if err != nil {
-		return nil, err
-	}
-	p := &planned{target: t, branch: branch, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
-	if err := s.needsBranch(j.ctx, p); err != nil {
 		return nil, err
 	}
 	if err := s.planOverwrite(j, p, st); err != nil {
@@ -76,7 +72,7 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	if err := p.sameTable(); err != nil {
 		return nil, err
 	}
-	if err := distinctColumns(t, p.spec.GetSchema().GetFields()); err != nil {
+	if err := distinctColumns(p.target, p.spec.GetSchema().GetFields()); err != nil {
 		return nil, err
 	}
 	var list []string
