@@ -36,7 +36,13 @@ func keepOrder(t *planv1.Task) bool {
 
 // runCheck writes as the write task would, to scratch, and keeps nothing of it.
 func (e *Executor) runCheck(a *attempt, inst *duckdb.Instance, dir string, written func(rows, bytes int64)) (outcome, error) {
-	files, err := write.Run(a.ctx, inst, asWrite(a.task), write.Options{Scratch: dir, Store: nowhere{}, Written: written})
+	opts := write.Options{Scratch: dir, Store: nowhere{}, Written: written}
+	task := asWrite(a.task)
+	if task.GetWrite().GetRewrite() != nil {
+		files, replaced, err := write.Rewrite(a.ctx, inst, task, opts)
+		return outcome{files: files, replaced: replaced}, err
+	}
+	files, err := write.Run(a.ctx, inst, task, opts)
 	return outcome{files: files}, err
 }
 

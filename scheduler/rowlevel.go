@@ -51,9 +51,12 @@ const lineageVersion = 3
 // analyses the query that finds the changes; tasks share the files.
 func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	r, name := rowLevel(st)
-	t, err := s.resolveTable(name.Strings(), j)
+	t, branch, err := s.resolveWritten(name.Strings(), j)
 	if err != nil {
 		return nil, err
+	}
+	if branch != "" {
+		return nil, fail(codeUser, "INSERT and TRUNCATE write to branches", "table %s: %s on branch %s is not supported", t, strings.ToUpper(r.Operation()), sql.DisplayIdent(branch))
 	}
 	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, operation: r.Operation()}
 	if err := s.canRowLevel(j, t, r); err != nil {
