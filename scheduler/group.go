@@ -168,19 +168,21 @@ func (s *Server) commitGroup(ctx context.Context, units []*queuedCommit) (left m
 	g := &groupGate{s: s}
 	totals := &sinkv1.Totals{}
 	var adopted, markers []string
+	summaries := make([]map[string]string, 0, len(units))
 	for _, c := range units {
 		g.writes = append(g.writes, c.w)
 		c.w.keepCreated(c.w.lease)
 		adopted = append(adopted, c.w.adopted()...)
 		markers = append(markers, c.w.job.rec.Marker)
 		addTotals(totals, c.w.totals())
+		summaries = append(summaries, c.w.summary())
 	}
 	slices.SortFunc(g.writes, func(a, b *writeState) int { return cmp.Compare(a.job.id, b.job.id) })
 	spec, err := units[0].w.commitLease(ctx, adopted)
 	if err != nil {
 		return nil, nil, err
 	}
-	spec.Gate, spec.Markers, spec.Totals = g, markers, totals
+	spec.Gate, spec.Markers, spec.Totals, spec.Summary = g, markers, totals, summaries
 	spec.KeepMarkers = slices.DeleteFunc(spec.KeepMarkers, func(m string) bool { return slices.Contains(markers, m) })
 	lease, res, err := s.callCommit(ctx, spec, units)
 	if lease != nil {

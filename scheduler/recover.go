@@ -105,8 +105,10 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 		if err != nil {
 			return err
 		}
-		if stages, err = stagesOf(tasks, r.Repeatable); err != nil {
-			return err
+		if r.Tasks > 0 || j.rec.Session != nil {
+			if stages, err = stagesOf(tasks, r.Repeatable); err != nil {
+				return err
+			}
 		}
 		if err := tx.Outputs(j.id, func(o *journal.Output) error { outputs = append(outputs, o); return nil }); err != nil {
 			return err
@@ -127,7 +129,9 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 		return nil, err
 	}
 	w.rec, w.resumed, w.before, w.outputs, w.generations = r, true, stages, outputs, map[string]int{}
-	w.tasks = stages[len(stages)-1].tasks
+	if len(stages) > 0 {
+		w.tasks = stages[len(stages)-1].tasks
+	}
 	j.stored.Store(len(stages) > 1)
 	if machine.State().Final() {
 		close(w.settled)
@@ -201,6 +205,10 @@ func (s *Server) resumeWrite(j *job) error {
 			_, err := w.decided(nil)
 			return err
 		}
+	}
+	s.noteRunning(j)
+	if w.taskless() {
+		return s.commitTaskless(w)
 	}
 	return s.runWrite(w, nil, plan.Batch{}, w.restored)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
-	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -29,7 +27,7 @@ func (s *Server) runCommit(w *writeState) error {
 	if err := fault.Hit("scheduler.root.start"); err != nil {
 		return err
 	}
-	if t := w.totals(); t.Files == 0 && w.mode != sinkv1.WriteMode_WRITE_MODE_CREATE {
+	if w.nothing() {
 		return w.settle(coordinator.Skip{Version: w.spec.BaseVersion}) // C16: no rows, no snapshot
 	}
 	ctx, stop := s.untilSealed(w)
@@ -52,6 +50,21 @@ func (s *Server) runCommit(w *writeState) error {
 		s.log.Warn("commit is tried again", "job", j.id, "try", try+1, "error", err)
 		pause(j.ctx, time.Duration(50<<min(try, 6))*time.Millisecond)
 	}
+}
+
+// nothing reports whether a commit would change nothing. An overwrite also removes: with nothing written it empties what its scope covers, but for one of
+// the partitions that are written.
+func (w *writeState) nothing() bool {
+	if t := w.totals(); t.Files > 0 || t.ReplacedFiles > 0 {
+		return false
+	}
+	switch w.mode {
+	case sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return false
+	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
+		return w.spec.GetScope().GetPartitions()
+	}
+	return true
 }
 
 // untilSealed bounds how long a commit may take to be let through: never how long it takes after that (S58). The coordinator decides which of the
@@ -195,7 +208,7 @@ func (c *queuedCommit) unit() *sinkv1.Unit {
 	j := c.w.job
 	return &sinkv1.Unit{
 		JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: c.staged.Refs, Totals: c.w.totals(), Digest: c.w.digest(),
-		Properties: map[string]string{},
+		Properties: c.w.summary(),
 	}
 }
 
@@ -261,7 +274,10 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	rec := w.job.rec
 	stages := int(w.job.progress.Stages)
 	w.job.mu.Unlock()
-	res, err := commitResult(m, w.target.String(), w.job.id, w.target.entry.catalog != nil)
+	res, err := commitResult(m, committed{
+		table: w.target.String(), job: w.job.id, marker: rec.Marker, branch: w.spec.GetBranch(), mode: w.mode, snapshots: w.target.entry.catalog != nil,
+		attempt: w.machine.Open(), // m is the machine as it will be
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -269,27 +285,6 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, w.analyzed(res), time.Now().UTC()
 	rec.Progress = journal.Progress{Stages: stages, Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
 	return &rec, nil
-}
-
-// commitResult is what a commit answers: one row, however much was written (S38).
-func commitResult(m *coordinator.Machine, target, job string, snapshots bool) ([]byte, error) {
-	r, t := m.Result(), m.Totals()
-	rows, files, bytes := any(t.Rows), any(t.Files), any(t.Bytes)
-	if r.Unreferenced && r.Already {
-		// The rows are those of an earlier run under the same key; this run's files are not in the table.
-		rows, files, bytes = nil, nil, nil
-	}
-	var snapshot any
-	if id, err := strconv.ParseInt(r.Version, 10, 64); err == nil && !r.Skipped && snapshots {
-		snapshot = id
-	}
-	if mutant.On("scheduler/result-lists-files") {
-		target += strings.Repeat(", a file", int(t.Files))
-	}
-	return inlineResult(
-		[]string{"rows:int", "files:int", "bytes:int", "table", "snapshot_id:int", "version", "job_id", "attempts:int", "already_committed:bool"},
-		[]row{{rows, files, bytes, target, snapshot, orNil(r.Version), job, int64(m.Seals()), r.Already}},
-	)
 }
 
 // openMarkers are the markers of other jobs on the same table whose outcome is not journalled yet.

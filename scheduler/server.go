@@ -54,6 +54,7 @@ type Server struct {
 	broker  *broker.Broker
 	sources *sources.Resolver
 	views   *views
+	told    told
 
 	catalogs      map[string]*catalogEntry
 	sinks         map[string]*sinkEntry
@@ -145,6 +146,9 @@ func (s *Server) start(guard *guard) error {
 	if err != nil {
 		return err
 	}
+	if err := s.openTold(); err != nil {
+		return err
+	}
 	for _, dir := range []string{resultsDir(s.cfg.DataDir), rootsDir(s.cfg.DataDir)} { // rows of an earlier incarnation: nobody can ask for them any more
 		if err = os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("data directory: %w", err)
@@ -211,6 +215,7 @@ func (s *Server) listen(guard *guard) error {
 		}
 	})
 	s.warmSinks()
+	s.tell()
 	s.resume()
 	s.log.Info("scheduler ready", "address", s.addr, "epoch", s.journal.Epoch(), "cluster", s.cfg.Cluster, "catalogs", s.catalogNames())
 	return nil
@@ -244,6 +249,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		close(s.stopping)
 		s.waitSealed(ctx)
 		s.stopFlight(ctx)
+		s.told.flush(ctx, s.log)
 		s.stop()
 		s.pool.Close()
 		stopped := make(chan struct{})

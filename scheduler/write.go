@@ -449,6 +449,11 @@ func (w *writeState) settle(ev coordinator.Event) error {
 		if err != nil {
 			return err
 		}
+		rec.Landing = landing(m, w.machine.Open())
+		w.s.landed(rec, m)
+		if err := w.s.tellReport(tx, w, m, w.machine.Open(), rec.Landing); err != nil {
+			return err
+		}
 		ended = rec
 		return w.s.putFinished(tx, rec)
 	})

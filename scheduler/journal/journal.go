@@ -44,9 +44,10 @@ var (
 	bucketOutputs   = []byte("outputs")   // job/stage/task → Output
 	bucketDuties    = []byte("duties")    // prefix → Duty
 	bucketGroups    = []byte("groups")    // group id → Group
+	bucketOutbox    = []byte("outbox")    // place, 8 bytes → Outgoing
 	buckets         = [][]byte{
 		bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketAccepted, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties,
-		bucketGroups,
+		bucketGroups, bucketOutbox,
 	}
 
 	keyFormat = []byte("format") // without a checksum: it says whether there are any
