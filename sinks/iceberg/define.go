@@ -171,6 +171,10 @@ func checkProperty(key, text string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("a property needs a name")
+	case key == propSplice, key == propAcceptAny:
+		if _, err := strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("want true or false")
+		}
 	case strings.HasPrefix(key, "signet."):
 		return fmt.Errorf("names that begin with signet. are reserved")
 	case slices.Contains(reservedProperties, key):
