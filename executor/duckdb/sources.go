@@ -35,6 +35,9 @@ func (b *boundSource) checkPins() error {
 		if err := checkPin(f); err != nil {
 			return err
 		}
+		if err := checkDeletes(f); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -55,7 +58,24 @@ func (b *boundSource) display() string {
 	}
 }
 
-// FilesOf lists the files that sources read, each once, for Access.ReadFiles.
+// ReadFiles lists all files that reading the sources opens, each once, for Access.ReadFiles: their own, and the delete files of tables.
+func ReadFiles(sources []*planv1.Source) []string {
+	out := FilesOf(sources)
+	seen := map[string]bool{}
+	for _, s := range sources {
+		for _, f := range s.GetTable().GetFiles() {
+			for _, d := range f.GetDeletes() {
+				if p := d.GetPath(); !seen[p] {
+					seen[p] = true
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// FilesOf lists the files that hold the sources' rows, each once.
 func FilesOf(sources []*planv1.Source) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,11 +21,14 @@ type Request struct {
 	Limits  Limits
 	Tuning  Tuning
 	// A write has Table, Spec and Output; a SELECT has none of them.
-	Table        string // for messages
-	Create       bool   // the commit creates the table
+	Table        string   // for messages
+	Create       bool     // the commit creates the table
+	Operation    string   // of the commit, for EXPLAIN; empty: append
+	Commit       []string // what the commit does besides adding rows, for EXPLAIN
 	Spec         *planv1.WriteSpec
 	Output       []*planv1.OutputColumn
 	Distribution Distribution
+	Guard        *Guard // a write's rows must satisfy it; nil: nothing
 	// MaxResultBytes caps a SELECT's result.
 	MaxResultBytes int64
 	Keep           bool      // a SELECT's rows stay on executors, for the scheduler to fetch and keep: a cached table
@@ -93,7 +97,7 @@ func (s Stage) Task(i int) *planv1.Task {
 	}
 	out := &planv1.Task{Stage: s.ID, Task: int32(i), Sql: common.GetSql(), Sources: s.Split.Shares[i]}
 	work := s.work
-	if work == nil {
+	if work == nil || common.GetWrite().GetRewrite() != nil { // tasks that rewrite files differ in what they are about
 		work = common
 	}
 	switch w := work.GetWork().(type) {
@@ -194,13 +198,14 @@ func FieldByID(fields []*planv1.Field, id int32) *planv1.Field {
 }
 
 func commitLabel(r Request) string {
+	operation := cmp.Or(r.Operation, "append")
 	switch {
 	case r.Create:
 		return r.Table + " (creates the table)"
 	case r.Spec.GetBaseVersion() == "":
-		return r.Table + " (append, the table has no data yet)"
+		return r.Table + " (" + operation + ", the table has no data yet)"
 	}
-	return r.Table + " (append, planned on version " + r.Spec.GetBaseVersion() + ")"
+	return r.Table + " (" + operation + ", planned on version " + r.Spec.GetBaseVersion() + ")"
 }
 
 func scanNode(s *planv1.Source) *Node {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -405,10 +406,31 @@ func TestParseSettings(t *testing.T) {
 	for name, v := range map[string]string{
 		"signet.plannr": "static", SettingPlanner: "clever", SettingMinTaskBytes: "0", SettingMaxTasks: "-1", SettingPartitions: "1e9", SettingBroadcastBytes: "x",
 		SettingRoot: "Sort", SettingTaskPolicy: "both", SettingPipelined: "perhaps", SettingSplice: "perhaps",
+		SettingSummary: "x", SettingSummary + "total-records": "9", SettingSummary + "a b": "x", SettingSummary + "k": "a\x00",
 	} {
 		_, err := ParseSettings(map[string]string{name: v})
 		require.ErrorContains(t, err, name)
 	}
+}
+
+func TestParseSettings_SnapshotProperties(t *testing.T) {
+	m := map[string]string{SettingMaxTasks: "3"}
+	for i := range 32 {
+		m[SettingSummary+"k"+strconv.Itoa(i)] = "v"
+	}
+	s, err := ParseSettings(m)
+	require.NoError(t, err)
+	require.Len(t, s.Summary, 32)
+	require.Equal(t, "v", s.Summary["k31"])
+	m[SettingSummary+"more"] = "v"
+	_, err = ParseSettings(m)
+	require.ErrorContains(t, err, "at most 32")
+	_, err = ParseSettings(map[string]string{SettingSummary + "wap.id": "x"})
+	require.ErrorContains(t, err, `the snapshot property "wap.id" is reserved`)
+	_, err = ParseSettings(map[string]string{"signet.plannr": ""})
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Contains(t, e.Hint, SettingSummary+"NAME")
 }
 
 func TestNew_NoRootWhereRowsLeaveEarlier_S33_S34_S35(t *testing.T) {

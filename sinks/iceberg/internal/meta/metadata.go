@@ -61,6 +61,7 @@ type Metadata struct {
 	sortOrders map[int32]json.RawMessage
 	snapshots  []json.RawMessage
 	current    *int64
+	log        json.RawMessage
 }
 
 type jsonMetadata struct {
@@ -81,6 +82,7 @@ type jsonMetadata struct {
 	Properties         map[string]string `json:"properties"`
 	CurrentSnapshotID  *int64            `json:"current-snapshot-id"`
 	Snapshots          []json.RawMessage `json:"snapshots"`
+	SnapshotLog        json.RawMessage   `json:"snapshot-log"`
 	Refs               map[string]Ref    `json:"refs"`
 	EncryptionKeys     []json.RawMessage `json:"encryption-keys"`
 }
@@ -104,7 +106,7 @@ func Parse(raw []byte) (*Metadata, error) {
 		LastUpdatedMS: j.LastUpdatedMS, NextRowID: j.NextRowID, CurrentSchemaID: j.CurrentSchemaID, DefaultSpecID: j.DefaultSpecID,
 		DefaultSortOrderID: j.DefaultSortOrderID, Properties: j.Properties, Refs: j.Refs, Encrypted: len(j.EncryptionKeys) > 0,
 		schemas: map[int32]json.RawMessage{}, specs: map[int32]json.RawMessage{}, sortOrders: map[int32]json.RawMessage{},
-		snapshots: j.Snapshots, current: j.CurrentSnapshotID,
+		snapshots: j.Snapshots, current: j.CurrentSnapshotID, log: j.SnapshotLog,
 	}
 	if id, err := uuid.Parse(m.UUID); err != nil || m.Location == "" {
 		return nil, fmt.Errorf("%w: it must have a table-uuid and a location", ErrInvalid)
