@@ -200,20 +200,42 @@ func (s *Server) planScanOnce(ctx context.Context, j *job, t *target) (*planv1.T
 		}
 		if m.Schema != nil {
 			scan.Schema, scan.Version, scan.ConstantIds = m.Schema, m.Version, m.ConstantIds
+			scan.Names, scan.Branch, scan.RowLineage = m.Names, m.Branch, m.RowLineage
 		}
 		for _, f := range m.Files {
-			path, err := localPath(f.Uri)
+			pinned, err := pinScanFile(f)
 			if err != nil {
-				return nil, fail(codeInternal, "", "table %s: data file %s: %w", t, f.Uri, err)
+				return nil, fail(codeInternal, "", "table %s: %w", t, err)
 			}
-			// Data files never change, so their time of change says nothing and is not pinned.
-			scan.Files = append(scan.Files, &planv1.PinnedFile{Path: path, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri})
+			scan.Files = append(scan.Files, pinned)
 		}
 	}
+	s.noteTable(j, t, lease)
 	if scan.Schema == nil {
 		return nil, fail(codeInternal, "", "table %s: the sink planned a scan without a schema", t)
 	}
 	return scan, nil
+}
+
+// pinScanFile binds a data file and its delete files to the paths that executors open. Files of tables never change, so their time of change says nothing
+// and is not pinned.
+func pinScanFile(f *sinkv1.ScanFile) (*planv1.PinnedFile, error) {
+	path, err := localPath(f.Uri)
+	if err != nil {
+		return nil, fmt.Errorf("data file %s: %w", f.Uri, err)
+	}
+	out := &planv1.PinnedFile{
+		Path: path, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri, RecordCount: f.RecordCount, FirstRowId: f.FirstRowId,
+		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes,
+	}
+	for _, d := range out.Deletes {
+		local, err := localPath(d.Path)
+		if err != nil {
+			return nil, fmt.Errorf("delete file %s: %w", d.Path, err)
+		}
+		d.Path = local
+	}
+	return out, nil
 }
 
 // localPath is the file that a URI of the local store names.

@@ -6,6 +6,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/analyze/stages"
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/internal/fault"
 )
@@ -38,7 +39,7 @@ func borrow(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze) (in
 	if len(req.GetSources()) == 0 {
 		return pool.Bare(ctx)
 	}
-	inst, err = pool.Open(ctx, duckdb.Access{ReadFiles: duckdb.FilesOf(req.GetSources()), Threads: 1, KeepOrder: true})
+	inst, err = pool.Open(ctx, duckdb.Access{ReadFiles: duckdb.FilesOf(req.GetSources()), Threads: 1, KeepOrder: true, NoDeletes: true})
 	return inst, func(bool) { pool.Discard(inst) }, err
 }
 
@@ -68,6 +69,10 @@ func (a *analysis) run() error {
 	if a.req.GetBindOnly() {
 		a.rewriter.given = viewsOf(a.req.GetSources())
 	}
+	a.target()
+	if err := a.checkTarget(node); err != nil {
+		return err
+	}
 	pending, err := a.resolve(node)
 	if err != nil || pending {
 		return err
@@ -80,6 +85,9 @@ func (a *analysis) run() error {
 		return err
 	}
 	a.node = node
+	if a.out.Unrepeatable = stages.Unrepeatable(node); a.out.GetUnrepeatable() == "" && a.rewriter.seeded {
+		a.out.Unrepeatable = "it calls setseed()"
+	}
 	return a.bind()
 }
 
@@ -164,6 +172,9 @@ func (a *analysis) bind() error {
 	a.out.Columns = cols
 	if err := a.explain(); err != nil {
 		return err
+	}
+	if a.req.GetTarget() != nil { // its tasks are divided by the files of the target
+		return nil
 	}
 	return a.stage(bound)
 }

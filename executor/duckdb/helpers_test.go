@@ -54,7 +54,7 @@ func locked(t testing.TB, sources ...*planv1.Source) *Instance {
 	inst, err := open(context.Background(), Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, inst.Close()) })
-	require.NoError(t, inst.lock(context.Background(), Access{ReadFiles: FilesOf(sources), TempDir: t.TempDir(), MemoryBytes: 1 << 30, KeepOrder: true}))
+	require.NoError(t, inst.lock(context.Background(), Access{ReadFiles: ReadFiles(sources), TempDir: t.TempDir(), MemoryBytes: 1 << 30, KeepOrder: true}))
 	return inst
 }
 

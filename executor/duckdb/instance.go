@@ -30,6 +30,9 @@ type Access struct {
 	// BindOnly switches off the optimizer, which nothing needs that only binds. It also computes constant expressions, so that preparing a
 	// query would run parts of it; DuckDB still computes some in planning.
 	BindOnly bool
+	// NoDeletes leaves delete files out of the views of tables: for those that bind and plan and read no row. The columns are the same, and the rows are
+	// not told apart by joins that would look as if they were the query's.
+	NoDeletes bool
 }
 
 // Setup prepares an instance before it is locked.
@@ -42,6 +45,7 @@ type Instance struct {
 	opts    Options
 	access  Access
 	sources []*boundSource
+	rows    *fileRows // of views over tables; nil: there are none
 	uses    int
 
 	mu          sync.Mutex

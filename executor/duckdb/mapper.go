@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -9,44 +10,65 @@ import (
 
 // mapper writes the projection of one group of files: the table's columns out of the files' own.
 type mapper struct {
-	schema    *parquetSchema
-	constants map[int32]*planv1.Value
-	byName    bool // no element of the file has a field id
-	lambdas   int
+	schema      *parquetSchema
+	fields      []*planv1.Field // of the table
+	names       map[int32][]string
+	constants   map[int32]*planv1.Value // of fields that the file does not hold
+	constantIDs []int32
+	byName      bool // no element of the file has a field id
+	lambdas     int
 }
 
-func (m *mapper) setConstants(ts *planv1.TableScan, f *planv1.PinnedFile) error {
+// settle decides how fields are found in a file, and which of its constants are needed.
+func (m *mapper) settle(ts *planv1.TableScan, f *planv1.PinnedFile) error {
 	if len(f.GetConstants()) != len(ts.GetConstantIds()) {
 		return fmt.Errorf("%s has %d constants, the scan %d", displayName(f), len(f.GetConstants()), len(ts.GetConstantIds()))
 	}
+	if m.byName = !anyID(m.schema.root); m.byName && m.names == nil && anyFieldID(m.fields) && len(m.schema.root.children) > 0 {
+		return userErrorf("set the table property schema.name-mapping.default, which says what the columns of such files are, or write the file again",
+			"%s: its columns have no field ids, so nobody knows which columns of the table they are", displayName(f))
+	}
 	for n, id := range ts.GetConstantIds() {
-		m.constants[id] = f.GetConstants()[n]
+		if m.path(id, ts.GetSchema().GetFields(), m.schema.root) == nil {
+			m.constants[id] = f.GetConstants()[n]
+			m.constantIDs = append(m.constantIDs, id)
+		}
 	}
 	return nil
 }
 
-func (m *mapper) project(ts *planv1.TableScan) (string, error) {
-	m.byName = !anyID(m.schema.root)
-	names, err := m.topNames()
-	if err != nil {
-		return "", err
-	}
-	var parts []string
-	for _, f := range ts.GetSchema().GetFields() {
-		expr, err := m.column(f, names)
-		if err != nil {
-			return "", err
+func anyFieldID(fields []*planv1.Field) bool {
+	for _, f := range fields {
+		if f.GetId() != 0 {
+			return true
 		}
-		parts = append(parts, expr+" AS "+Ident(f.GetName()))
 	}
-	if len(parts) == 0 {
-		return "", fmt.Errorf("a scan of no columns")
+	return false
+}
+
+// path leads from the root of the file's schema to a leaf of the table, through structs; nil if the file does not hold it.
+func (m *mapper) path(id int32, fields []*planv1.Field, in *parquetNode) []int {
+	for _, f := range fields {
+		inside := f.GetType().GetKind() == planv1.TypeKind_TYPE_KIND_STRUCT
+		if f.GetId() != id && !inside {
+			continue
+		}
+		n := m.find(f, in.children)
+		switch {
+		case n < 0:
+		case f.GetId() == id:
+			return []int{n}
+		default:
+			if rest := m.path(id, f.GetType().GetFields(), in.children[n]); rest != nil {
+				return append([]int{n}, rest...)
+			}
+		}
 	}
-	return strings.Join(parts, ", "), nil
+	return nil
 }
 
 // topNames are the names that DuckDB gives the file's columns: it numbers those that differ only in case.
-func (m *mapper) topNames() ([]string, error) {
+func (m *mapper) topNames() []string {
 	names := make([]string, len(m.schema.root.children))
 	used := map[string]bool{}
 	for n, c := range m.schema.root.children {
@@ -57,7 +79,7 @@ func (m *mapper) topNames() ([]string, error) {
 		used[strings.ToLower(name)] = true
 		names[n] = name
 	}
-	return names, nil
+	return names
 }
 
 func (m *mapper) column(f *planv1.Field, names []string) (string, error) {
@@ -65,16 +87,9 @@ func (m *mapper) column(f *planv1.Field, names []string) (string, error) {
 	if err != nil {
 		return "", userErrorf("select the other columns by name", "column %q: %v", f.GetName(), err)
 	}
-	if v, ok := m.constants[f.GetId()]; ok {
-		lit, err := LiteralOf(v, f.GetType())
-		if err != nil {
-			return "", fmt.Errorf("column %q: %w", f.GetName(), err)
-		}
-		return "CAST(" + lit + " AS " + sqlType + ")", nil
-	}
 	n := m.find(f, m.schema.root.children)
 	if n < 0 {
-		return "CAST(NULL AS " + sqlType + ")", nil
+		return m.missing(f, sqlType, f.GetName())
 	}
 	expr, err := m.convert(Ident(names[n]), f.GetType(), m.schema.root.children[n], f.GetName())
 	if err != nil {
@@ -83,10 +98,70 @@ func (m *mapper) column(f *planv1.Field, names []string) (string, error) {
 	return "CAST(" + expr + " AS " + sqlType + ")", nil
 }
 
-// find looks a field up among elements: by id, or by exact name in files without any id.
+// missing is what a field that the file does not hold reads as: its partition value, else its initial default.
+func (m *mapper) missing(f *planv1.Field, sqlType, path string) (string, error) {
+	v, ok := m.constants[f.GetId()]
+	if !ok {
+		if v = f.GetInitialDefault(); v == nil {
+			return m.missingStruct(f, sqlType, path)
+		}
+	}
+	lit, err := LiteralOf(v, f.GetType())
+	if err != nil {
+		return "", fmt.Errorf("column %q: %w", path, err)
+	}
+	return "CAST(" + lit + " AS " + sqlType + ")", nil
+}
+
+// missingStruct is NULL, unless a field of a required struct has something to say.
+func (m *mapper) missingStruct(f *planv1.Field, sqlType, path string) (string, error) {
+	null := "CAST(NULL AS " + sqlType + ")"
+	if f.GetType().GetKind() != planv1.TypeKind_TYPE_KIND_STRUCT || !m.stands(f) {
+		return null, nil
+	}
+	parts := make([]string, len(f.GetType().GetFields()))
+	for n, c := range f.GetType().GetFields() {
+		t, err := SQLType(c.GetType())
+		if err != nil {
+			return "", userErrorf("", "column %q: %v", path+"."+c.GetName(), err)
+		}
+		expr, err := m.missing(c, t, path+"."+c.GetName())
+		if err != nil {
+			return "", err
+		}
+		parts[n] = Literal(c.GetName()) + ": " + expr
+	}
+	return "{" + strings.Join(parts, ", ") + "}", nil
+}
+
+// stands reports whether a struct that the file does not hold is there all the same: it is required, or a partition value lies in it.
+func (m *mapper) stands(f *planv1.Field) bool {
+	if f.GetRequired() {
+		return true
+	}
+	for _, c := range f.GetType().GetFields() {
+		if v, ok := m.constants[c.GetId()]; ok && v.GetKind() != nil || c.GetType().GetKind() == planv1.TypeKind_TYPE_KIND_STRUCT && m.stands(c) && !c.GetRequired() {
+			return true
+		}
+	}
+	return false
+}
+
+// lineage is a column of row lineage: what the file holds, where it holds it, else what follows from the file.
+func (m *mapper) lineage(id int32, names []string, otherwise string) string {
+	for n, c := range m.schema.root.children {
+		if c.hasID && c.id == id {
+			return "coalesce(CAST(" + Ident(names[n]) + " AS BIGINT), " + otherwise + ")"
+		}
+	}
+	return otherwise
+}
+
+// find looks a field up among elements: by id, or by name in files without any id.
 func (m *mapper) find(f *planv1.Field, nodes []*parquetNode) int {
 	for n, c := range nodes {
-		if m.byName && c.name == f.GetName() || !m.byName && c.hasID && c.id == f.GetId() {
+		switch {
+		case m.byName && m.names == nil && c.name == f.GetName(), m.byName && slices.Contains(m.names[f.GetId()], c.name), !m.byName && c.hasID && c.id == f.GetId():
 			return n
 		}
 	}
@@ -153,7 +228,11 @@ func (m *mapper) convertStruct(src string, want *planv1.Type, have *parquetNode,
 			if err != nil {
 				return "", userErrorf("", "column %q: %v", sub, err)
 			}
-			parts[k], same = Literal(f.GetName())+": CAST(NULL AS "+t+")", false
+			lit, err := m.missing(f, t, sub)
+			if err != nil {
+				return "", err
+			}
+			parts[k], same = Literal(f.GetName())+": "+lit, false
 			continue
 		}
 		field := fmt.Sprintf("struct_extract_at(%s, %d)", src, n+1)

@@ -35,6 +35,9 @@ func (b *boundSource) checkPins() error {
 		if err := checkPin(f); err != nil {
 			return err
 		}
+		if err := checkDeletes(f); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -55,7 +58,24 @@ func (b *boundSource) display() string {
 	}
 }
 
-// FilesOf lists the files that sources read, each once, for Access.ReadFiles.
+// ReadFiles lists all files that reading the sources opens, each once, for Access.ReadFiles: their own, and the delete files of tables.
+func ReadFiles(sources []*planv1.Source) []string {
+	out := FilesOf(sources)
+	seen := map[string]bool{}
+	for _, s := range sources {
+		for _, f := range s.GetTable().GetFiles() {
+			for _, d := range f.GetDeletes() {
+				if p := d.GetPath(); !seen[p] {
+					seen[p] = true
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// FilesOf lists the files that hold the sources' rows, each once.
 func FilesOf(sources []*planv1.Source) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -85,6 +105,18 @@ func (i *Instance) BindSources(ctx context.Context, sources []*planv1.Source) er
 		if _, err := i.conn.ExecContext(ctx, "CREATE TEMP VIEW "+Ident(src.GetView())+" AS "+query); err != nil {
 			return i.inSource(b, err)
 		}
+	}
+	return nil
+}
+
+// Rebind lets the view of a bound source read a part of its rows. The pins of all of them are still checked.
+func (i *Instance) Rebind(ctx context.Context, part *planv1.Source) error {
+	query, err := i.sourceQuery(ctx, part)
+	if err != nil {
+		return i.inSource(&boundSource{part}, err)
+	}
+	if _, err := i.conn.ExecContext(ctx, "CREATE OR REPLACE TEMP VIEW "+Ident(part.GetView())+" AS "+query); err != nil {
+		return i.inSource(&boundSource{part}, err)
 	}
 	return nil
 }

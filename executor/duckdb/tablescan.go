@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -12,39 +13,58 @@ import (
 // columns to the table's by field id. DuckDB's own option for this (read_parquet's schema) is not used: in 1.5.6 it reads NULL for columns that
 // are there when the files differ, does not map nested fields, and fails inside together with file_row_number.
 func (i *Instance) tableQuery(ctx context.Context, ts *planv1.TableScan) (string, error) {
-	if err := distinctNames(ts.GetTable(), ts.GetSchema().GetFields()); err != nil {
+	if err := distinctNames(ts.GetTable(), append(systemFields(ts), ts.GetSchema().GetFields()...)); err != nil {
 		return "", err
 	}
 	if len(ts.GetFiles()) == 0 {
 		return emptyTable(ts)
 	}
-	groups, err := i.groupFiles(ctx, ts.GetFiles())
+	v := &tableView{inst: i, scan: ts, names: namesByField(ts)}
+	groups, err := v.groups(ctx)
 	if err != nil {
 		return "", err
 	}
-	r := &reader{function: "read_parquet", format: formatParquet, options: map[string]string{"hive_partitioning": "false", "union_by_name": "false"}}
+	if err := v.loadDeletes(ctx); err != nil {
+		return "", err
+	}
 	var parts []string
 	for _, g := range groups {
-		m := &mapper{schema: g.schema, constants: map[int32]*planv1.Value{}}
-		if err := m.setConstants(ts, g.files[0]); err != nil {
-			return "", err
-		}
-		projection, err := m.project(ts)
+		selects, err := v.selects(ctx, g)
 		if err != nil {
 			return "", err
 		}
-		for _, s := range sharesOf(g.files) {
-			part, err := r.read(projection, s)
-			if err != nil {
-				return "", err
-			}
-			parts = append(parts, part)
-		}
+		parts = append(parts, selects...)
 	}
 	if len(parts) == 0 {
 		return emptyTable(ts)
 	}
 	return strings.Join(parts, " UNION ALL "), nil
+}
+
+// Columns that a view with positions has besides the table's own.
+const (
+	fileColumn     = "_file"
+	positionColumn = "_pos"
+	rowIDColumn    = "_row_id"
+	sequenceColumn = "_last_updated_sequence_number"
+)
+
+// Field ids under which files may hold the columns of row lineage.
+const (
+	rowIDField    = 2147483540
+	sequenceField = 2147483539
+)
+
+func systemFields(ts *planv1.TableScan) []*planv1.Field {
+	if !ts.GetWithPositions() {
+		return nil
+	}
+	long := &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_INT64}
+	out := []*planv1.Field{{Name: fileColumn, Type: &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_STRING}}, {Name: positionColumn, Type: long}}
+	if ts.GetRowLineage() {
+		out = append(out, &planv1.Field{Id: rowIDField, Name: rowIDColumn, Type: long}, &planv1.Field{Id: sequenceField, Name: sequenceColumn, Type: long})
+	}
+	return out
 }
 
 // distinctNames refuses columns that DuckDB, which ignores case, cannot tell apart (X3).
@@ -53,6 +73,9 @@ func distinctNames(where string, fields []*planv1.Field) error {
 	for _, f := range fields {
 		lower := strings.ToLower(f.GetName())
 		if other, dup := seen[lower]; dup {
+			if other == f.GetName() {
+				return userErrorf("rename it", "%s: a column is named %q, which is the name of a column that says where a row lies", where, other)
+			}
 			return userErrorf("rename one of them; SQL here ignores case", "%s: columns %q and %q differ only in case", where, other, f.GetName())
 		}
 		seen[lower] = f.GetName()
@@ -62,7 +85,7 @@ func distinctNames(where string, fields []*planv1.Field) error {
 
 func emptyTable(ts *planv1.TableScan) (string, error) {
 	var cols []*planv1.Column
-	for _, f := range ts.GetSchema().GetFields() {
+	for _, f := range slices.Concat(ts.GetSchema().GetFields(), systemFields(ts)) {
 		t, err := SQLType(f.GetType())
 		if err != nil {
 			return "", fmt.Errorf("column %q: %w", f.GetName(), err)
@@ -72,34 +95,71 @@ func emptyTable(ts *planv1.TableScan) (string, error) {
 	return emptyQuery(cols)
 }
 
-// fileGroup is a run of files that one projection fits.
-type fileGroup struct {
-	schema *parquetSchema
-	files  []*planv1.PinnedFile
+// tableView writes the view of one table scan.
+type tableView struct {
+	inst  *Instance
+	scan  *planv1.TableScan
+	names map[int32][]string // of fields in files without ids
 }
 
-// groupFiles keeps the order in which groups first appear.
-func (i *Instance) groupFiles(ctx context.Context, files []*planv1.PinnedFile) ([]*fileGroup, error) {
-	schemas, err := i.schemasByPath(ctx, files)
+func namesByField(ts *planv1.TableScan) map[int32][]string {
+	if len(ts.GetNames()) == 0 {
+		return nil
+	}
+	out := map[int32][]string{}
+	for _, n := range ts.GetNames() {
+		out[n.GetFieldId()] = append(out[n.GetFieldId()], n.GetNames()...)
+	}
+	return out
+}
+
+// fileGroup is a run of files that one SELECT fits.
+type fileGroup struct {
+	schema   *parquetSchema
+	files    []*planv1.PinnedFile
+	mapper   *mapper
+	deleted  bool                 // rows are deleted by position
+	equality []*planv1.DeleteFile // equality deletes, the same for all files
+	prefix   string               // of the data files' URIs, in front of their paths
+}
+
+// groups keeps the order in which groups first appear.
+func (v *tableView) groups(ctx context.Context) ([]*fileGroup, error) {
+	schemas, err := v.inst.schemasByPath(ctx, v.scan.GetFiles())
 	if err != nil {
 		return nil, err
 	}
 	var out []*fileGroup
 	byKey := map[string]*fileGroup{}
-	for _, f := range files {
+	for _, f := range v.scan.GetFiles() {
 		s, ok := schemas[f.GetPath()]
 		if !ok {
 			return nil, userErrorf("", "%s: DuckDB answered no schema", displayName(f))
 		}
-		var key strings.Builder
-		key.WriteString(s.signature)
-		for _, v := range f.GetConstants() {
-			fmt.Fprintf(&key, "%q;", v.String())
+		m := &mapper{schema: s, fields: v.scan.GetSchema().GetFields(), names: v.names, constants: map[int32]*planv1.Value{}}
+		if err := m.settle(v.scan, f); err != nil {
+			return nil, err
 		}
-		g, ok := byKey[key.String()]
-		if !ok {
-			g = &fileGroup{schema: s}
-			byKey[key.String()] = g
+		g := &fileGroup{schema: s, mapper: m}
+		if !v.inst.access.NoDeletes {
+			for _, d := range f.GetDeletes() {
+				if d.GetContent() == planv1.FileContent_FILE_CONTENT_EQUALITY_DELETES {
+					g.equality = append(g.equality, d)
+				} else {
+					g.deleted = true
+				}
+			}
+		}
+		if v.scan.GetWithPositions() {
+			if g.prefix, ok = strings.CutSuffix(f.GetName(), f.GetPath()); !ok {
+				return nil, fmt.Errorf("the data file %s is read as %s, which its name does not end in", f.GetName(), f.GetPath())
+			}
+		}
+		key := g.key()
+		if old, ok := byKey[key]; ok {
+			g = old
+		} else {
+			byKey[key] = g
 			out = append(out, g)
 		}
 		g.files = append(g.files, f)
@@ -107,40 +167,78 @@ func (i *Instance) groupFiles(ctx context.Context, files []*planv1.PinnedFile) (
 	return out, nil
 }
 
-// schemasByPath reads the schema of every file. Files with equal schemas share one.
-func (i *Instance) schemasByPath(ctx context.Context, files []*planv1.PinnedFile) (map[string]*parquetSchema, error) {
-	var paths []string
-	seen := map[string]bool{}
-	for _, f := range files {
-		if p := f.GetPath(); !seen[p] {
-			seen[p] = true
-			paths = append(paths, p)
-		}
+// key is equal for files that one SELECT fits.
+func (g *fileGroup) key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%v;%q;", g.schema.signature, g.deleted, g.prefix)
+	for _, f := range g.mapper.constantIDs {
+		fmt.Fprintf(&b, "%q;", g.mapper.constants[f].String())
 	}
-	digests, err := i.schemaDigests(ctx, paths)
+	for _, d := range g.equality {
+		fmt.Fprintf(&b, "%q;", d.GetPath())
+	}
+	return b.String()
+}
+
+// selects writes the SELECTs over a group: one over whole files, and one over each range of rows.
+func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error) {
+	projection, err := v.projection(g)
 	if err != nil {
 		return nil, err
 	}
-	var first []string // one file per digest
-	byDigest := map[string]*parquetSchema{}
-	for _, p := range paths {
-		if _, known := byDigest[digests[p]]; !known {
-			byDigest[digests[p]] = nil
-			first = append(first, p)
-		}
-	}
-	schemas, err := i.parquetSchemas(ctx, first)
+	joins, err := v.equalityJoins(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range schemas {
-		byDigest[digests[s.path]] = s
+	r := &reader{function: "read_parquet", format: formatParquet, options: map[string]string{"hive_partitioning": "false", "union_by_name": "false"}}
+	if g.deleted || v.scan.GetWithPositions() {
+		r = r.with("filename", "true").with("file_row_number", "true")
 	}
-	out := make(map[string]*parquetSchema, len(paths))
-	for _, p := range paths {
-		if s := byDigest[digests[p]]; s != nil {
-			out[p] = s
+	var parts []string
+	for _, s := range sharesOf(g.files) {
+		reader := r
+		var where []string
+		if s.end != 0 {
+			reader = reader.with("file_row_number", "true")
+			where = append(where, fmt.Sprintf("file_row_number BETWEEN %d AND %d", s.first, s.end-1))
 		}
+		if g.deleted {
+			where = append(where, fmt.Sprintf("NOT %s(%s, file_row_number)", deletedFunction, v.inst.rows.key(keyPositions)))
+		}
+		call, err := reader.call(s.paths)
+		if err != nil {
+			return nil, err
+		}
+		part := "SELECT " + projection + " FROM " + call + joins
+		if len(where) > 0 {
+			part += " WHERE " + strings.Join(where, " AND ")
+		}
+		parts = append(parts, part)
 	}
-	return out, nil
+	return parts, nil
+}
+
+func (v *tableView) projection(g *fileGroup) (string, error) {
+	names := g.mapper.topNames()
+	var parts []string
+	for _, f := range v.scan.GetSchema().GetFields() {
+		expr, err := g.mapper.column(f, names)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, expr+" AS "+Ident(f.GetName()))
+	}
+	if v.scan.GetWithPositions() {
+		parts = append(parts, Literal(g.prefix)+" || filename AS "+fileColumn, "file_row_number AS "+positionColumn)
+	}
+	if v.scan.GetWithPositions() && v.scan.GetRowLineage() {
+		rows := v.inst.rows
+		parts = append(parts,
+			fmt.Sprintf("%s AS %s", g.mapper.lineage(rowIDField, names, fmt.Sprintf("%s(%s) + file_row_number", fileValueFunction, rows.key(keyFirstRow))), rowIDColumn),
+			fmt.Sprintf("%s AS %s", g.mapper.lineage(sequenceField, names, fmt.Sprintf("%s(%s)", fileValueFunction, rows.key(keySequence))), sequenceColumn))
+	}
+	if len(parts) == 0 {
+		return "", fmt.Errorf("a scan of no columns")
+	}
+	return strings.Join(parts, ", "), nil
 }

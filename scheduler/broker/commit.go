@@ -28,7 +28,11 @@ func (s *catalogService) CommitTable(st grpc.ClientStreamingServer[hostv1.Commit
 	if err != nil {
 		return toRefusal("receive the request", err)
 	}
-	at, err := l.commitTable(st.Context(), reqs, upds)
+	commit := l.commitTable
+	if l.spec.AllowAlter {
+		commit = l.alterTable
+	}
+	at, err := commit(st.Context(), reqs, upds)
 	if err != nil {
 		return toRefusal("commit", err)
 	}

@@ -35,12 +35,18 @@ type LeaseSpec struct {
 	Totals *sinkv1.Totals
 	// Replaced are the data files that the accepted task manifests replace; a row-level write or a rewrite removes exactly those.
 	Replaced map[string]struct{}
+	// Summary is what the snapshot's summary says of each unit, besides what the format counts: exactly this.
+	Summary []map[string]string
 	// Deletes lets the commit add delete files. Deleted are the data files that those of the accepted task manifests are about.
 	Deletes bool
 	Deleted map[string]struct{}
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool
+	// AllowAlter lets the lease change the table's metadata, without a gate. BeforeExpire is told which snapshots a request is about to remove,
+	// and may refuse; nil: nobody wants to know.
+	AllowAlter   bool
+	BeforeExpire func(t *catalog.Table, snapshots []int64) error
 	// DataPath refuses places that the data files of a new table at location may not go to; nil: only what is below it passes.
 	DataPath func(location, path string) error
 	ReadOnly bool

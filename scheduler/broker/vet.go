@@ -115,6 +115,9 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 	case !slices.Contains(modeRules[l.spec.Mode].operations, s.Summary["operation"]):
 		return invalid("operation %q: want %s", s.Summary["operation"], strings.Join(modeRules[l.spec.Mode].operations, " or "))
 	}
+	if err := l.vetSummary(s.Summary); err != nil {
+		return err
+	}
 	got := splitMarkers(s.Summary[SummaryMarkers])
 	slices.Sort(got)
 	if want := slices.Sorted(slices.Values(l.spec.Markers)); !slices.Equal(got, want) {

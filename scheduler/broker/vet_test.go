@@ -90,6 +90,8 @@ func TestVet_Append(t *testing.T) {
 		"no operation":            {func(e env) { delete(e.summary(), "operation") }, "append"},
 		"no summary marker":       {func(e env) { delete(e.summary(), "signet.markers") }, "exactly"},
 		"foreign summary marker":  {func(e env) { e.summary()["signet.markers"] += ",abc" }, "exactly"},
+		"another user":            {func(e env) { e.summary()["signet.user"] = "eve" }, "signet.user"},
+		"a property nobody set":   {func(e env) { e.summary()["ticket"] = "7" }, "which no job has set"},
 		"old sequence number":     {func(e env) { e.snap()["sequence-number"] = e.seq - 1 }, "sequence number"},
 		"far sequence number":     {func(e env) { e.snap()["sequence-number"] = e.seq + 7 }, "sequence number"},
 		"other parent":            {func(e env) { e.snap()["parent-snapshot-id"] = 4711 }, "parent"},

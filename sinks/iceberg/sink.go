@@ -34,6 +34,7 @@ var (
 	_ sdk.TableCreator   = (*Sink)(nil)
 	_ sdk.TableDropper   = (*Sink)(nil)
 	_ sdk.TableDescriber = (*Sink)(nil)
+	_ sdk.TableAlterer   = (*Sink)(nil)
 	_ sdk.ScanPlanner    = (*Sink)(nil)
 )
 

@@ -16,6 +16,9 @@ var reservedSummary = []string{
 	"manifests-", "entries-processed", "replace-partitions", "wap.", "published-wap-id", "source-snapshot-id", "iceberg-version",
 }
 
+// unitKeys are the reserved keys that a unit's properties may set. Those of several units are listed.
+var unitKeys = []string{"signet.user", "signet.query-hash"}
+
 func reserved(key string) bool {
 	for _, r := range reservedSummary {
 		if key == r || (strings.HasSuffix(r, "-") || strings.HasSuffix(r, ".")) && strings.HasPrefix(key, r) {
@@ -32,6 +35,11 @@ func (b *batch) summary(head *meta.Snapshot, gone *removal) map[string]string {
 		maps.Copy(out, u.GetProperties())
 	}
 	maps.DeleteFunc(out, func(k, _ string) bool { return reserved(k) })
+	for _, key := range unitKeys {
+		if list := b.listed(key); len(list) > 0 {
+			out[key] = strings.Join(list, ",")
+		}
+	}
 	out["operation"] = b.snapshotOperation(gone)
 	if b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_OVERWRITE && b.plan.GetScope().GetPartitions() {
 		out["replace-partitions"] = "true"
@@ -78,6 +86,17 @@ func (b *batch) snapshotOperation(gone *removal) string {
 		return "append"
 	}
 	return "overwrite"
+}
+
+// listed are the units' values of a property, each once, in their order.
+func (b *batch) listed(key string) []string {
+	var out []string
+	for _, u := range b.units {
+		if v := u.GetProperties()[key]; v != "" && !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // total is a total of the parent. Without a parent it is zero; a parent that does not say leaves it unknown, and then it is not written.

@@ -572,6 +572,7 @@ type PartitionClause struct {
 	Column        string                 `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
 	Transform     v1.TransformKind       `protobuf:"varint,2,opt,name=transform,proto3,enum=signet.plan.v1.TransformKind" json:"transform,omitempty"`
 	Param         int32                  `protobuf:"varint,3,opt,name=param,proto3" json:"param,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"` // of the partition field, where it is added to a table; empty: the format's custom
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,6 +626,13 @@ func (x *PartitionClause) GetParam() int32 {
 		return x.Param
 	}
 	return 0
+}
+
+func (x *PartitionClause) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type SortClause struct {
@@ -2177,11 +2185,14 @@ func (x *DescribeTableResponse) GetFormatVersion() int32 {
 
 // AlterTableRequest carries changes that are made together, in one commit, or not at all.
 type AlterTableRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	Table         *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
-	Changes       []*Change              `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
-	MaxAttempts   int32                  `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"` // conflicts in a row before giving up with CONFLICT
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Lease       string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Table       *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	Changes     []*Change              `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	MaxAttempts int32                  `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"` // conflicts in a row before giving up with CONFLICT
+	// An earlier call with these changes may have landed, and its answer was lost: what is as they would leave it is as good as made.
+	Again         bool `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"` // find out what would be changed, and send nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2242,6 +2253,20 @@ func (x *AlterTableRequest) GetMaxAttempts() int32 {
 		return x.MaxAttempts
 	}
 	return 0
+}
+
+func (x *AlterTableRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
+func (x *AlterTableRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 type AlterTableResponse struct {
@@ -3195,6 +3220,7 @@ type SetRef struct {
 	MinSnapshotsToKeep   *int32                 `protobuf:"varint,8,opt,name=min_snapshots_to_keep,json=minSnapshotsToKeep,proto3,oneof" json:"min_snapshots_to_keep,omitempty"`
 	FastForward          bool                   `protobuf:"varint,9,opt,name=fast_forward,json=fastForward,proto3" json:"fast_forward,omitempty"` // only to a descendant of where it is
 	From                 string                 `protobuf:"bytes,10,opt,name=from,proto3" json:"from,omitempty"`                                  // the branch or tag to take the snapshot from
+	MustExist            bool                   `protobuf:"varint,11,opt,name=must_exist,json=mustExist,proto3" json:"must_exist,omitempty"`      // with or_replace: only one that is there
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -3297,6 +3323,13 @@ func (x *SetRef) GetFrom() string {
 		return x.From
 	}
 	return ""
+}
+
+func (x *SetRef) GetMustExist() bool {
+	if x != nil {
+		return x.MustExist
+	}
+	return false
 }
 
 type DropRef struct {
@@ -3629,11 +3662,15 @@ func (x *PlanScanRequest) GetFilter() *v1.Predicate {
 type PlanScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first message carries everything but the files; files follow in batches of at most 1,000.
-	Schema        *v1.Schema  `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	Version       string      `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	TableUuid     string      `protobuf:"bytes,3,opt,name=table_uuid,json=tableUuid,proto3" json:"table_uuid,omitempty"`
-	ConstantIds   []int32     `protobuf:"varint,4,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"`
-	Files         []*ScanFile `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
+	Schema        *v1.Schema       `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Version       string           `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	TableUuid     string           `protobuf:"bytes,3,opt,name=table_uuid,json=tableUuid,proto3" json:"table_uuid,omitempty"`
+	ConstantIds   []int32          `protobuf:"varint,4,rep,packed,name=constant_ids,json=constantIds,proto3" json:"constant_ids,omitempty"` // a file's constants are for the fields that it does not hold
+	Files         []*ScanFile      `protobuf:"bytes,5,rep,name=files,proto3" json:"files,omitempty"`
+	Names         []*v1.FieldNames `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`                              // of fields in files that have no field ids; none: such files cannot be read
+	Branch        string           `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                            // that ref names; empty: the main one, a tag or a version
+	TotalFiles    int64            `protobuf:"varint,8,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; -1: not known. The filter leaves out those that are not sent.
+	RowLineage    bool             `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"` // the format numbers the table's rows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3701,6 +3738,34 @@ func (x *PlanScanResponse) GetFiles() []*ScanFile {
 		return x.Files
 	}
 	return nil
+}
+
+func (x *PlanScanResponse) GetNames() []*v1.FieldNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *PlanScanResponse) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *PlanScanResponse) GetTotalFiles() int64 {
+	if x != nil {
+		return x.TotalFiles
+	}
+	return 0
+}
+
+func (x *PlanScanResponse) GetRowLineage() bool {
+	if x != nil {
+		return x.RowLineage
+	}
+	return false
 }
 
 type ScanFile struct {
@@ -3937,11 +4002,12 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\blocation\x18\x05 \x01(\tR\blocation\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"|\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
 	"\x0fPartitionClause\x12\x16\n" +
 	"\x06column\x18\x01 \x01(\tR\x06column\x12;\n" +
 	"\ttransform\x18\x02 \x01(\x0e2\x1d.signet.plan.v1.TransformKindR\ttransform\x12\x14\n" +
-	"\x05param\x18\x03 \x01(\x05R\x05param\"\xb8\x01\n" +
+	"\x05param\x18\x03 \x01(\x05R\x05param\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"\xb8\x01\n" +
 	"\n" +
 	"SortClause\x12\x16\n" +
 	"\x06column\x18\x01 \x01(\tR\x06column\x12;\n" +
@@ -4079,12 +4145,14 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x0eformat_version\x18\b \x01(\x05R\rformatVersion\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\x01\n" +
 	"\x11AlterTableRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x120\n" +
 	"\achanges\x18\x03 \x03(\v2\x16.signet.sink.v1.ChangeR\achanges\x12!\n" +
-	"\fmax_attempts\x18\x04 \x01(\x05R\vmaxAttempts\"\x87\x02\n" +
+	"\fmax_attempts\x18\x04 \x01(\x05R\vmaxAttempts\x12\x14\n" +
+	"\x05again\x18\x05 \x01(\bR\x05again\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x87\x02\n" +
 	"\x12AlterTableResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\blocation\x18\x02 \x01(\tR\blocation\x12\x1a\n" +
@@ -4158,7 +4226,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
 	"\x0fUnsetProperties\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x1b\n" +
-	"\tif_exists\x18\x02 \x01(\bR\bifExists\"\xb7\x03\n" +
+	"\tif_exists\x18\x02 \x01(\bR\bifExists\"\xd6\x03\n" +
 	"\x06SetRef\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\bR\x03tag\x12\x1a\n" +
@@ -4171,7 +4239,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x15min_snapshots_to_keep\x18\b \x01(\x05H\x02R\x12minSnapshotsToKeep\x88\x01\x01\x12!\n" +
 	"\ffast_forward\x18\t \x01(\bR\vfastForward\x12\x12\n" +
 	"\x04from\x18\n" +
-	" \x01(\tR\x04fromB\x15\n" +
+	" \x01(\tR\x04from\x12\x1d\n" +
+	"\n" +
+	"must_exist\x18\v \x01(\bR\tmustExistB\x15\n" +
 	"\x13_max_ref_age_millisB\x1a\n" +
 	"\x18_max_snapshot_age_millisB\x18\n" +
 	"\x16_min_snapshots_to_keep\"L\n" +
@@ -4204,14 +4274,20 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\fas_of_millis\x18\x05 \x01(\x03H\x00R\n" +
 	"asOfMillis\x88\x01\x01\x121\n" +
 	"\x06filter\x18\x06 \x01(\v2\x19.signet.plan.v1.PredicateR\x06filterB\x0f\n" +
-	"\r_as_of_millis\"\xce\x01\n" +
+	"\r_as_of_millis\"\xda\x02\n" +
 	"\x10PlanScanResponse\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x03 \x01(\tR\ttableUuid\x12!\n" +
 	"\fconstant_ids\x18\x04 \x03(\x05R\vconstantIds\x12.\n" +
-	"\x05files\x18\x05 \x03(\v2\x18.signet.sink.v1.ScanFileR\x05files\"\xf1\x02\n" +
+	"\x05files\x18\x05 \x03(\v2\x18.signet.sink.v1.ScanFileR\x05files\x120\n" +
+	"\x05names\x18\x06 \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x16\n" +
+	"\x06branch\x18\a \x01(\tR\x06branch\x12\x1f\n" +
+	"\vtotal_files\x18\b \x01(\x03R\n" +
+	"totalFiles\x12\x1f\n" +
+	"\vrow_lineage\x18\t \x01(\bR\n" +
+	"rowLineage\"\xf1\x02\n" +
 	"\bScanFile\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
 	"\n" +
@@ -4366,7 +4442,8 @@ var file_sink_v1_sink_proto_goTypes = []any{
 	(*v1.Value)(nil),              // 66: signet.plan.v1.Value
 	(*v1.Type)(nil),               // 67: signet.plan.v1.Type
 	(*v1.Predicate)(nil),          // 68: signet.plan.v1.Predicate
-	(*v1.DeleteFile)(nil),         // 69: signet.plan.v1.DeleteFile
+	(*v1.FieldNames)(nil),         // 69: signet.plan.v1.FieldNames
+	(*v1.DeleteFile)(nil),         // 70: signet.plan.v1.DeleteFile
 }
 var file_sink_v1_sink_proto_depIdxs = []int32{
 	0,  // 0: signet.sink.v1.DescribeResponse.capabilities:type_name -> signet.sink.v1.Capability
@@ -4440,36 +4517,37 @@ var file_sink_v1_sink_proto_depIdxs = []int32{
 	68, // 68: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
 	58, // 69: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
 	50, // 70: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
-	66, // 71: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
-	69, // 72: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 73: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
-	4,  // 74: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
-	10, // 75: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
-	13, // 76: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
-	19, // 77: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
-	23, // 78: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
-	25, // 79: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
-	27, // 80: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
-	29, // 81: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
-	48, // 82: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
-	31, // 83: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
-	51, // 84: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
-	5,  // 85: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
-	11, // 86: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
-	17, // 87: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
-	20, // 88: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
-	24, // 89: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
-	26, // 90: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
-	28, // 91: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
-	30, // 92: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
-	49, // 93: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
-	32, // 94: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
-	52, // 95: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
-	85, // [85:96] is the sub-list for method output_type
-	74, // [74:85] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	69, // 71: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
+	66, // 72: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
+	70, // 73: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 74: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
+	4,  // 75: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
+	10, // 76: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
+	13, // 77: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
+	19, // 78: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
+	23, // 79: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
+	25, // 80: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
+	27, // 81: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
+	29, // 82: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
+	48, // 83: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
+	31, // 84: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
+	51, // 85: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
+	5,  // 86: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
+	11, // 87: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
+	17, // 88: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
+	20, // 89: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
+	24, // 90: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
+	26, // 91: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
+	28, // 92: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
+	30, // 93: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
+	49, // 94: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
+	32, // 95: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
+	52, // 96: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
+	86, // [86:97] is the sub-list for method output_type
+	75, // [75:86] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_sink_v1_sink_proto_init() }

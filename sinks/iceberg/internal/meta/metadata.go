@@ -63,6 +63,7 @@ type Metadata struct {
 	sortOrders map[int32]json.RawMessage
 	snapshots  []json.RawMessage
 	current    *int64
+	log        json.RawMessage
 }
 
 type jsonMetadata struct {
@@ -85,6 +86,7 @@ type jsonMetadata struct {
 	LastPartitionID    *int32            `json:"last-partition-id"`
 	CurrentSnapshotID  *int64            `json:"current-snapshot-id"`
 	Snapshots          []json.RawMessage `json:"snapshots"`
+	SnapshotLog        json.RawMessage   `json:"snapshot-log"`
 	Refs               map[string]Ref    `json:"refs"`
 	EncryptionKeys     []json.RawMessage `json:"encryption-keys"`
 }
@@ -108,7 +110,7 @@ func Parse(raw []byte) (*Metadata, error) {
 		LastUpdatedMS: j.LastUpdatedMS, NextRowID: j.NextRowID, CurrentSchemaID: j.CurrentSchemaID, DefaultSpecID: j.DefaultSpecID,
 		DefaultSortOrderID: j.DefaultSortOrderID, Properties: j.Properties, Refs: j.Refs, Encrypted: len(j.EncryptionKeys) > 0,
 		schemas: map[int32]json.RawMessage{}, specs: map[int32]json.RawMessage{}, sortOrders: map[int32]json.RawMessage{},
-		snapshots: j.Snapshots, current: j.CurrentSnapshotID, LastColumnID: j.LastColumnID, LastPartitionID: firstPartitionID - 1,
+		snapshots: j.Snapshots, current: j.CurrentSnapshotID, log: j.SnapshotLog, LastColumnID: j.LastColumnID, LastPartitionID: firstPartitionID - 1,
 	}
 	if j.LastPartitionID != nil {
 		m.LastPartitionID = *j.LastPartitionID

@@ -68,7 +68,15 @@ func NewSchema(id int32, fields []*planv1.Field) (*Schema, error) {
 		return nil, err
 	}
 	s := &Schema{ID: id, Fields: fields, JSON: text, initial: map[int32]bool{}}
-	return s, s.index()
+	if err := s.index(); err != nil {
+		return nil, err
+	}
+	for id, n := range s.nodes {
+		if n.Field.GetInitialDefault().GetKind() != nil {
+			s.initial[id] = true
+		}
+	}
+	return s, nil
 }
 
 func (s *Schema) index() error {

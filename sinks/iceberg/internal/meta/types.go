@@ -208,6 +208,9 @@ func (p *parser) fields(in []jsonField, prefix string, depth int) ([]*planv1.Fie
 		f := &planv1.Field{Id: j.ID, Name: j.Name, Type: t, Required: j.Required, Doc: j.Doc}
 		if !isNull(j.InitialDefault) {
 			p.initial[j.ID] = true
+			if f.InitialDefault, err = ParseValue(t, j.InitialDefault); err != nil && !errors.Is(err, ErrUnsupported) {
+				return nil, fmt.Errorf("column %s: initial-default %s: %w", prefix+j.Name, j.InitialDefault, err)
+			}
 		}
 		if !isNull(j.WriteDefault) {
 			if f.WriteDefault, err = ParseValue(t, j.WriteDefault); err != nil {
@@ -278,6 +281,11 @@ func fieldsJSON(in []*planv1.Field) ([]jsonField, error) {
 			return nil, err
 		}
 		j := jsonField{ID: f.GetId(), Name: f.GetName(), Required: f.GetRequired(), Type: raw, Doc: f.GetDoc()}
+		if f.GetInitialDefault().GetKind() != nil {
+			if j.InitialDefault, err = FormatValue(f.GetType(), f.GetInitialDefault()); err != nil {
+				return nil, fmt.Errorf("column %s: initial default: %w", f.GetName(), err)
+			}
+		}
 		if f.GetWriteDefault().GetKind() != nil {
 			if j.WriteDefault, err = FormatValue(f.GetType(), f.GetWriteDefault()); err != nil {
 				return nil, fmt.Errorf("column %s: default: %w", f.GetName(), err)

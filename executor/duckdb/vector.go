@@ -1,0 +1,88 @@
+package duckdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+)
+
+// vectorMagic begins a deletion vector, behind its length.
+var vectorMagic = []byte{0xD1, 0xD3, 0x39, 0x64}
+
+// The parts of a deletion vector's blob (Iceberg's Puffin specification, deletion-vector-v1): length (4 bytes, big-endian) of magic and bitmap, magic,
+// bitmap in the portable format of 64-bit Roaring bitmaps, CRC-32 (4 bytes, big-endian) of magic and bitmap.
+const (
+	vectorHead = 4
+	vectorTail = 4
+)
+
+// maxVectorBytes bounds a blob: 2^31 positions in the dense form are 256 MiB.
+const maxVectorBytes = 1 << 29
+
+var errVector = errors.New("damaged deletion vector")
+
+// readVector reads the deletion vector that d places in a Puffin file.
+func readVector(d *planv1.DeleteFile) (*roaring64.Bitmap, error) {
+	size := d.GetContentSize()
+	if size < int64(vectorHead+len(vectorMagic)+vectorTail) || size > maxVectorBytes || d.GetContentOffset() < 0 {
+		return nil, fmt.Errorf("%s: %w: a blob of %d bytes at %d", d.GetPath(), errVector, size, d.GetContentOffset())
+	}
+	f, err := os.Open(d.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if d.GetContentOffset() > st.Size()-size {
+		return nil, fmt.Errorf("%s: %w: a blob of %d bytes at %d in a file of %d", d.GetPath(), errVector, size, d.GetContentOffset(), st.Size())
+	}
+	blob := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, d.GetContentOffset(), size), blob); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.GetPath(), err)
+	}
+	b, err := decodeVector(blob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.GetPath(), err)
+	}
+	if n := b.GetCardinality(); n != uint64(d.GetRecordCount()) {
+		return nil, fmt.Errorf("%s: %w: it has %d positions, the table says %d", d.GetPath(), errVector, n, d.GetRecordCount())
+	}
+	return b, nil
+}
+
+func decodeVector(blob []byte) (b *roaring64.Bitmap, err error) {
+	body := blob[vectorHead : len(blob)-vectorTail]
+	switch {
+	case int(binary.BigEndian.Uint32(blob)) != len(body):
+		return nil, fmt.Errorf("%w: it names a length of %d, and has %d", errVector, binary.BigEndian.Uint32(blob), len(body))
+	case !bytes.HasPrefix(body, vectorMagic):
+		return nil, fmt.Errorf("%w: it does not begin as one", errVector)
+	case crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(blob[len(blob)-vectorTail:]):
+		return nil, fmt.Errorf("%w: its checksum differs", errVector)
+	}
+	defer func() { // the checksum is right and the content is not: no such bytes may end the process
+		if r := recover(); r != nil {
+			b, err = nil, fmt.Errorf("%w: %v", errVector, r)
+		}
+	}()
+	b = roaring64.New()
+	in := bytes.NewReader(body[len(vectorMagic):])
+	if _, err := b.ReadFrom(in); err != nil {
+		return nil, fmt.Errorf("%w: %w", errVector, err)
+	}
+	if in.Len() > 0 {
+		return nil, fmt.Errorf("%w: %d bytes follow the bitmap", errVector, in.Len())
+	}
+	return b, nil
+}
