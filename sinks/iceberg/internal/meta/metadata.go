@@ -99,8 +99,11 @@ type jsonSpec struct {
 // Parse reads a metadata.json of format version 1, 2 or 3.
 func Parse(raw []byte) (*Metadata, error) {
 	var j jsonMetadata
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	if !j.unmarshalApart(raw) {
+		j = jsonMetadata{}
+		if err := json.Unmarshal(raw, &j); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
 	}
 	if j.FormatVersion < 1 || j.FormatVersion > 3 {
 		return nil, fmt.Errorf("table format version %d is %w: Signet knows 1 to 3", j.FormatVersion, ErrUnsupported)
