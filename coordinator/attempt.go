@@ -32,6 +32,8 @@ type Attempt struct {
 	Creates        bool        `json:"creates,omitempty"` // the request creates the table
 	Location       string      `json:"location,omitempty"`
 	Markers        []string    `json:"markers,omitempty"`
+	// Group names the group whose units the attempt carries; empty: one job's own.
+	Group string `json:"group,omitempty"`
 
 	Requirements json.RawMessage `json:"requirements,omitempty"` // catalog
 	Updates      json.RawMessage `json:"updates,omitempty"`      // catalog
@@ -103,6 +105,8 @@ type Outcome struct {
 	Version  string // landed, found
 	Location string // landed, found
 	Reason   string // the others
+	// Versions are found ones by marker, where an attempt carries the units of several jobs: not all have to be in one snapshot. Nil: Version is everybody's.
+	Versions map[string]string
 }
 
 // Event gives the outcome of attempt seq to the machine.

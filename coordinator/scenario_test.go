@@ -15,14 +15,15 @@ type stage struct {
 	t       *testing.T
 	m       map[string]*Machine
 	journal map[string][]byte
-	broken  bool // the journal cannot be written
+	groups  map[string][]byte // seals of groups, as journalled
+	broken  bool              // the journal cannot be written
 }
 
 // TestScenarios replays testdata/scenarios/*.txt. Each directive is one event; its output is what the caller has to do. "-rewrite" writes the
 // outputs anew.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		s := &stage{t: t, m: map[string]*Machine{}, journal: map[string][]byte{}}
+		s := &stage{t: t, m: map[string]*Machine{}, journal: map[string][]byte{}, groups: map[string][]byte{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(d) })
 	})
 }
@@ -45,6 +46,13 @@ func (s *stage) run(d *datadriven.TestData) string {
 	case "crash":
 		var r Record
 		require.NoError(s.t, json.Unmarshal(s.journal[who], &r))
+		if r.Open != nil && r.Open.Group != "" {
+			g := s.group(r.Open.Group)
+			if g == nil {
+				return "error: its group is gone"
+			}
+			require.NoError(s.t, g.Fill(&r))
+		}
 		m, eff, err := Restore(r, s.num(d, "epoch", 2))
 		if err != nil {
 			return "error: " + err.Error()
@@ -52,6 +60,10 @@ func (s *stage) run(d *datadriven.TestData) string {
 		s.m[who] = m
 		s.persist(who, eff)
 		return s.effects(who, eff)
+	case "seal-group":
+		return s.sealGroup(d)
+	case "settle-group":
+		return s.settleGroup(d)
 	case "fork": // an incarnation that does not know that it is dead
 		c := *s.m[who]
 		s.m[s.arg(d, "to", "zombie")] = &c
@@ -85,7 +97,7 @@ func (s *stage) persist(who string, eff Effects) {
 	if eff.Record == nil {
 		return
 	}
-	b, err := json.Marshal(eff.Record)
+	b, err := json.Marshal(eff.Record.Apart())
 	require.NoError(s.t, err)
 	s.journal[who] = b
 }

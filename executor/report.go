@@ -22,12 +22,12 @@ const reportTimeout = 2 * time.Minute
 
 // report delivers a write task's manifest, again and again until there is an answer (S71, T5). A refusal ends the attempt as well as an
 // acceptance does; its files stay for the scheduler to sweep, for it alone knows whether an earlier report of them was accepted.
-func (e *Executor) report(a *attempt, files []*planv1.DataFile) {
+func (e *Executor) report(a *attempt, files []*planv1.DataFile, replaced []*planv1.ReplacedFile) {
 	w := a.task.GetWrite()
 	chunks, err := manifest.Encode(&planv1.ManifestHeader{
 		JobId: a.ref.GetJobId(), Stage: a.ref.GetStage(), Task: a.ref.GetTask(), AttemptId: a.ref.GetAttemptId(), Epoch: a.ref.GetEpoch(),
 		TableUuid: w.GetSpec().GetTableUuid(), SchemaId: w.GetSpec().GetSchemaId(), SpecId: w.GetSpec().GetSpecId(), Prefix: w.GetPrefix(),
-	}, files)
+	}, files, replaced...)
 	if err == nil {
 		err = fault.Hit("executor.report.before")
 	}

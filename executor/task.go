@@ -54,7 +54,7 @@ func checkTask(task *planv1.Task, epoch uint64) error {
 	if x := task.GetExchange(); x != nil {
 		return exchange.Check(x)
 	}
-	if task.GetResult() == nil {
+	if task.GetResult() == nil && task.GetCheck().GetWrite() == nil {
 		return fmt.Errorf("attempt %s has work of a kind that this executor does not know", task.GetAttemptId())
 	}
 	return nil
@@ -78,8 +78,11 @@ func (e *Executor) runAttempt(a *attempt) {
 	case perr != nil:
 		e.fail(a, perr)
 	case a.task.GetWrite() != nil:
-		e.about(a).Info("attempt has written", "files", len(done.files), "took", time.Since(start))
-		e.report(a, done.files)
+		e.about(a).Info("attempt has written", "files", len(done.files), "replaced", len(done.replaced), "took", time.Since(start))
+		e.report(a, done.files, done.replaced)
+	case a.task.GetCheck() != nil:
+		e.about(a).Info("attempt has checked", "rows", a.rows.Load(), "files", len(done.files), "took", time.Since(start))
+		e.end(a, a.checked(done))
 	default:
 		e.about(a).Info("attempt is done", "rows", a.rows.Load(), "bytes", a.bytes.Load(), "took", time.Since(start))
 		e.end(a, &executorv1.TaskStatus{Rows: a.rows.Load(), Bytes: a.bytes.Load(), Output: done.output})
@@ -107,8 +110,9 @@ func (e *Executor) fail(a *attempt, perr *planv1.Error) {
 
 // outcome is what a task that succeeded leaves: data files, or an output for others, or neither.
 type outcome struct {
-	files  []*planv1.DataFile
-	output *planv1.ExchangeOutput
+	files    []*planv1.DataFile
+	replaced []*planv1.ReplacedFile // of the table
+	output   *planv1.ExchangeOutput
 }
 
 // guarded turns a panic of the work into an error of the task.
@@ -234,8 +238,8 @@ func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
 		acc.PartsDir, acc.ReadFiles = partsDir(dir), append(acc.ReadFiles, parts...)
 	}
 	switch x := task.GetExchange(); {
-	case task.GetWrite() != nil:
-		acc.WriteDirs, acc.KeepOrder = []string{dir}, write.KeepOrder(task)
+	case writeOf(task) != nil:
+		acc.WriteDirs, acc.KeepOrder = []string{dir}, keepOrder(task)
 	case x != nil:
 		acc.WriteDirs, acc.KeepOrder, acc.OpenFiles = []string{dir}, exchange.KeepOrder(x), exchange.OpenFiles(x, e.cfg.Slots)
 	default:
@@ -255,8 +259,12 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 		a.bytes.Store(bytes)
 	}
 	switch {
+	case a.task.GetWrite().GetRewrite() != nil:
+		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
 	case a.task.GetWrite() != nil:
 		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
+	case a.task.GetCheck() != nil:
+		done, err = e.runCheck(a, inst, dir, written)
 	case a.task.GetExchange() != nil:
 		done.output, err = e.runExchange(a, inst, exchange.Options{Scratch: dir, Written: written})
 	default:

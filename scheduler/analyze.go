@@ -243,6 +243,7 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 			scan.Files = append(scan.Files, pinned)
 		}
 	}
+	s.noteTable(j, t, lease)
 	if scan.Schema == nil {
 		return nil, fail(codeInternal, "", "table %s: the sink planned a scan without a schema", t)
 	}

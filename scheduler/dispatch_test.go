@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -205,11 +206,19 @@ func TestDispatch_LaunchesAreBounded(t *testing.T) {
 	b.eventually("and so much waits", func() bool { return b.server.pool.Queued(id) == leastInFlight-16 })
 	once()
 	most := 0
-	done := make(chan *schedulerv1.Job, 1)
-	go func() { done <- b.end(id) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience) // there are many tasks
+	defer cancel()
+	var j *schedulerv1.Job
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		j, err = b.client.Wait(ctx, id, nil)
+		done <- err
+	}()
 	for ended := false; !ended; {
 		select {
-		case j := <-done:
+		case err := <-done:
+			require.NoError(t, err)
 			require.Equal(t, schedulerv1.JobState_JOB_STATE_SUCCESSFUL, j.GetState(), "%v", j.GetError())
 			ended = true
 		case <-time.After(time.Millisecond):

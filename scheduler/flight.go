@@ -211,9 +211,13 @@ func inlineColumns(stmt sql.Statement, schema string) []*planv1.Column {
 		names = commitColumns
 	case *sql.CreateTable:
 		names = []string{"result"}
-		if st.Query != nil {
+		if st.Query != nil || st.Replace {
 			names = commitColumns
 		}
+	case *sql.Truncate:
+		names = commitColumns
+	case *sql.Validate:
+		names = validateColumns
 	case *sql.ShowCatalogs:
 		names = []string{"catalog"}
 	case *sql.ShowSchemas:

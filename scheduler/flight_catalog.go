@@ -10,9 +10,6 @@ import (
 	"github.com/signet-io/signet/scheduler/flightsql"
 )
 
-// commitColumns are the columns of a commit's result.
-var commitColumns = []string{"rows:int", "files:int", "bytes:int", "table", "snapshot_id:int", "version", "job_id", "attempts:int", "already_committed:bool"}
-
 // columnsNamed describes columns in inlineResult's notation.
 func columnsNamed(names []string) []*planv1.Column {
 	out := make([]*planv1.Column, len(names))

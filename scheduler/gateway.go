@@ -213,7 +213,7 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 		if a.task.GetExchange() != nil && st.Output == nil {
 			return fmt.Errorf("attempt %s ended well and does not say what it has left", st.Attempt.AttemptId)
 		}
-		a.job.send(taskDone{st.Attempt.AttemptId, st.Rows, st.Bytes, executor, st.Output})
+		a.job.send(taskDone{st.Attempt.AttemptId, st.Rows, st.Bytes, executor, st.Output, st.Files})
 		return nil
 	}
 	a.job.send(taskFailed{st.Attempt.AttemptId, st.Error, executor})
@@ -222,7 +222,7 @@ func (s *Server) TaskEnded(st *executorv1.TaskStatus, executor string) error {
 
 // implausible is what no working executor reports.
 func implausible(st *executorv1.TaskStatus, t *planv1.Task) error {
-	if st.Rows < 0 || st.Bytes < 0 {
+	if st.Rows < 0 || st.Bytes < 0 || st.Files < 0 {
 		return fmt.Errorf("its executor reports %d rows and %d bytes", st.Rows, st.Bytes)
 	}
 	seen := map[int32]bool{}
@@ -354,6 +354,7 @@ type (
 		rows, bytes int64
 		executor    string
 		output      *planv1.ExchangeOutput // of an exchange task
+		files       int64                  // of a check task: that it would have written
 	}
 	doneAgain struct { // a report that may have been taken before
 		attempt, executor string

@@ -26,6 +26,7 @@ type planned struct {
 	scope  *planv1.Scope // overwrites: what they remove
 	// operation of a row-level write: delete, update or merge.
 	operation string
+	over      *overwrite // nil: a plain append, or no INSERT
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
 	text      string
@@ -49,11 +50,17 @@ func planFailure(err error) error {
 
 // planInsert plans INSERT: the sink prepares the write while an executor analyses the query.
 func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, branch, err := s.resolveWritten(st.Table.Strings(), j)
 	if err != nil {
 		return nil, err
 	}
-	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
+	p := &planned{target: t, branch: branch, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
+	if err := s.needsBranch(j.ctx, p); err != nil {
+		return nil, err
+	}
+	if err := s.planOverwrite(j, p, st); err != nil {
+		return nil, err
+	}
 	var a *analysis
 	g, ctx := errgroup.WithContext(j.ctx)
 	g.Go(func() error { return s.prepareInsert(ctx, j, p) })
@@ -64,6 +71,9 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	if err := p.sameTable(); err != nil {
+		return nil, err
+	}
 	if err := distinctColumns(t, p.spec.GetSchema().GetFields()); err != nil {
 		return nil, err
 	}
@@ -71,7 +81,7 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	for _, c := range st.Columns {
 		list = append(list, c.Text)
 	}
-	out, err := plan.MapColumns(plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, a.result.Columns)
+	out, err := plan.MapInsert(plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, p.fixedValues(), a.result.Columns)
 	if err != nil {
 		return nil, planFailure(err)
 	}
@@ -113,12 +123,7 @@ func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
 	}
 	j.warn(plan.TypeChanges(a.result.Columns, def.Schema.Fields)...)
 	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_CREATE}
-	if t.entry.catalog != nil {
-		if p.location, err = t.entry.catalog.DefaultLocation(j.ctx, t.ident); err != nil {
-			return nil, catalogError(err, "table "+t.String())
-		}
-	}
-	if p.spec, err = s.prepareWrite(j.ctx, j, p, def); err != nil {
+	if err := s.prepareCreate(j.ctx, j, p, st, def); err != nil {
 		return nil, err
 	}
 	// The table's columns are the query's, in their order.
@@ -154,12 +159,14 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}
+	s.noteTable(j, t, lease)
 	if res.Spec.GetSchema() == nil || res.Spec.DataLocation == "" {
 		return nil, fail(codeInternal, "", "table %s: the sink's write spec has no schema or no data location", t)
 	}
 	if err := s.checkDataLocation(ctx, p, res.Spec); err != nil {
 		return nil, err
 	}
+	res.Spec.Branch, res.Spec.Scope = p.branch, p.scope
 	return res.Spec, nil
 }
 
@@ -168,6 +175,7 @@ func (s *Server) buildPlan(j *job, p *planned, a *analysis, out []*planv1.Output
 	if err != nil {
 		return err
 	}
+	r.Guard, r.Commit, r.Operation = p.guard(), p.commitLines(), p.operationText()
 	r.Table, r.Create, r.Spec, r.Output = p.target.String(), p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, p.spec, out
 	if r.Distribution, err = plan.DistributionByName(p.spec.GetDistribution()); err != nil {
 		j.warn(err.Error()) // the sink's word; the rows are right however they are spread
@@ -225,28 +233,9 @@ func (s *Server) explain(j *job, st *sql.Explain) error {
 	if st.Analyze {
 		return s.explainAnalyze(j, st)
 	}
-	var text string
-	switch inner := st.Statement.(type) {
-	case *sql.Insert:
-		p, err := s.planInsert(j, inner)
-		if err != nil {
-			return err
-		}
-		text = p.text
-	case *sql.CreateTable:
-		p, err := s.planCreateAs(j, inner)
-		if err != nil {
-			return err
-		}
-		text = p.text
-	case *sql.Select:
-		p, err := s.planSelect(j, inner.Query)
-		if err != nil {
-			return err
-		}
-		text = p.plan().Explain()
-	default:
-		return fail(codeUser, "", "EXPLAIN works on SELECT, INSERT and CREATE TABLE AS")
+	text, err := s.explained(j, st.Statement)
+	if err != nil {
+		return err
 	}
 	return s.answer(j, []string{"plan"}, []row{{text}})
 }

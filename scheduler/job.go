@@ -88,6 +88,7 @@ type job struct {
 	attempts []string          // of tasks, those that are shown
 	holders  map[string]string // executors of attempts
 	view     jobView           // what views.go has seen of it
+	reads    reads             // what its planning has learned of its inputs
 }
 
 type taskCount struct{ rows, bytes int64 }

@@ -30,6 +30,7 @@ type loop struct {
 	w       *writeState  // nil: a query
 	planner plan.Planner // nil: an external session, or a write that was planned before a restart
 	root    *rootRun     // nil: none, or a commit
+	check   *checked     // VALIDATE: tasks that would write only check; nil: they write
 	g       *graph.Graph
 	stages  []stageRun
 	kept    map[string]*kept // by attempt: what winners have left on executors
@@ -337,6 +338,9 @@ func (l *loop) translate(ev any) []graph.Event {
 	case taskDone:
 		l.closed(ev.attempt, ev.bytes)
 		l.keep(ev)
+		if l.check != nil {
+			l.check.files[ev.attempt] = ev.files
+		}
 		return []graph.Event{
 			graph.Launched{Attempt: ev.attempt, Executor: ev.executor},
 			graph.TaskSucceeded{Attempt: ev.attempt, Rows: ev.rows, Bytes: ev.bytes},

@@ -251,7 +251,9 @@ func (l *lowering) write() error {
 	last := int32(len(l.p.GetStages()) - 1) //nolint:gosec // bounded
 	for _, task := range l.out.Tasks {
 		if task.GetStage() == last {
-			task.Work = &planv1.Task_Write{Write: &planv1.WriteTask{Columns: out, Spec: spec, SortForPartitions: plan.SortForPartitions(spec)}}
+			task.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
+				Columns: out, Spec: spec, SortForPartitions: plan.SortForPartitions(spec), Splice: !l.j.settings().NoSplice,
+			}}
 		}
 	}
 	l.out.Above = []*plan.Node{{Op: plan.OpCommit, Label: w.target.String()}, {Op: plan.OpWrite, Label: w.target.String()}}

@@ -17,6 +17,7 @@ func (j *job) settings() plan.Settings {
 
 // request is what the planner is told of a query.
 func (s *Server) request(j *job, a *analysis) (plan.Request, error) {
+	j.noteSources(a.sources)
 	r := plan.Request{
 		SQL: a.result.Sql, Columns: a.result.Columns, Staged: a.result.Staged, EngineText: a.result.PlanText, MaxResultBytes: int64(s.cfg.Limits.MaxResultBytes),
 		Input:  plan.Input{Sources: a.sources, Stats: a.result.Stats, RowWise: a.result.RowWise, NotRowWise: a.result.NotRowWise},

@@ -1,10 +1,12 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -49,7 +51,7 @@ func (s *Server) recover() error {
 			return fmt.Errorf("job %s: %w", j.id, err)
 		}
 	}
-	return nil
+	return s.recoverGroups(open)
 }
 
 // recoverJob prepares an open job: one that was planned gets its write state back, with the attempts that may still be running.
@@ -103,8 +105,10 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 		if err != nil {
 			return err
 		}
-		if stages, err = stagesOf(tasks, r.Repeatable); err != nil {
-			return err
+		if r.Tasks > 0 || j.rec.Session != nil {
+			if stages, err = stagesOf(tasks, r.Repeatable); err != nil {
+				return err
+			}
 		}
 		if err := tx.Outputs(j.id, func(o *journal.Output) error { outputs = append(outputs, o); return nil }); err != nil {
 			return err
@@ -125,7 +129,9 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 		return nil, err
 	}
 	w.rec, w.resumed, w.before, w.outputs, w.generations = r, true, stages, outputs, map[string]int{}
-	w.tasks = stages[len(stages)-1].tasks
+	if len(stages) > 0 {
+		w.tasks = stages[len(stages)-1].tasks
+	}
 	j.stored.Store(len(stages) > 1)
 	if machine.State().Final() {
 		close(w.settled)
@@ -191,7 +197,7 @@ func (s *Server) resumeWrite(j *job) error {
 		}
 		return fail(codeRefused, "", "%s", f.Reason)
 	case coordinator.Sealed, coordinator.Resolving:
-		if err := s.resolve(w, *sealed); err != nil {
+		if err := s.resolveSealed(w, *sealed); err != nil {
 			return err
 		}
 		if w.isFinal() {
@@ -200,37 +206,117 @@ func (s *Server) resumeWrite(j *job) error {
 			return err
 		}
 	}
+	s.noteRunning(j)
+	if w.taskless() {
+		return s.commitTaskless(w)
+	}
 	return s.runWrite(w, nil, plan.Batch{}, w.restored)
 }
 
-// resolve sends the frozen request of an earlier incarnation until it has an end (S67).
-func (s *Server) resolve(w *writeState, a coordinator.Attempt) error {
-	j := w.job
-	j.setPhase(jobRunning, "resolving", "a commit request was sent before a restart; it is sent again until it lands or can never land")
+// resolveSealed finds out what became of an attempt that an earlier incarnation sealed.
+func (s *Server) resolveSealed(w *writeState, a coordinator.Attempt) error {
+	if a.Group != "" {
+		return s.resolveGroup(w, a)
+	}
 	// The record says Resolving under this epoch before anything is sent.
 	if err := s.journal.Update(func(tx *journal.Tx) error { return putMachine(tx, w) }); err != nil {
 		return err
 	}
-	spec, err := w.commitLease(s.ctx, nil)
+	outcome, err := s.resolve(w, a)
 	if err != nil {
 		return err
+	}
+	ev, err := outcome.Event(a.Seq)
+	if err != nil {
+		return err
+	}
+	return w.settle(ev)
+}
+
+// resolve sends the frozen request of an earlier incarnation until it has an end (S67).
+func (s *Server) resolve(w *writeState, a coordinator.Attempt) (coordinator.Outcome, error) {
+	w.job.setPhase(jobRunning, "resolving", "a commit request was sent before a restart; it is sent again until it lands or can never land")
+	spec, err := w.commitLease(s.ctx, nil)
+	if err != nil {
+		return coordinator.Outcome{}, err
 	}
 	for s.ctx.Err() == nil {
 		outcome, err := s.broker.Resolve(s.ctx, spec, a)
 		if err == nil {
-			ev, err := outcome.Event(a.Seq)
-			if err != nil {
-				return err
-			}
-			return w.settle(ev)
+			return outcome, nil
 		}
 		if errors.Is(err, context.Canceled) {
 			break
 		}
-		s.log.Warn("cannot resolve yet", "job", j.id, "error", err)
+		s.log.Warn("cannot resolve yet", "job", w.job.id, "error", err)
 		pause(s.ctx, time.Second)
 	}
-	return context.Cause(s.ctx)
+	return coordinator.Outcome{}, context.Cause(s.ctx)
+}
+
+// sealedGroup is a group whose outcome an earlier incarnation left open. The first of its jobs that goes on resolves it for all.
+type sealedGroup struct {
+	once sync.Once
+	gate *groupGate
+	err  error
+}
+
+// recoverGroups puts the writes together that were sealed together.
+func (s *Server) recoverGroups(open []*job) error {
+	s.groups = map[string]*sealedGroup{}
+	for _, j := range open { // in the order of their ids
+		if j.write == nil {
+			continue
+		}
+		a := j.write.machine.Open()
+		if a == nil || a.Group == "" {
+			continue
+		}
+		g := s.groups[a.Group]
+		if g == nil {
+			g = &sealedGroup{gate: &groupGate{s: s}}
+			s.groups[a.Group] = g
+		}
+		g.gate.writes = append(g.gate.writes, j.write)
+	}
+	return s.journal.View(func(tx *journal.Tx) error {
+		for id, g := range s.groups {
+			slices.SortFunc(g.gate.writes, func(a, b *writeState) int { return cmp.Compare(a.job.id, b.job.id) })
+			var err error
+			if g.gate.rec, err = groupRecord(tx, id); err != nil {
+				return fmt.Errorf("group %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// resolveGroup is resolveSealed for all units of a group, once.
+func (s *Server) resolveGroup(w *writeState, a coordinator.Attempt) error {
+	g := s.groups[a.Group]
+	g.once.Do(func() {
+		g.err = s.journal.Update(func(tx *journal.Tx) error {
+			for _, w := range g.gate.writes {
+				if err := putMachine(tx, w); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if g.err != nil {
+			return
+		}
+		outcome, err := s.resolve(w, a)
+		if err != nil {
+			g.err = err
+			return
+		}
+		for g.err = g.gate.Settle(s.ctx, a.Seq, outcome); g.err != nil && s.ctx.Err() == nil; g.err = g.gate.Settle(s.ctx, a.Seq, outcome) {
+			s.log.Warn("cannot record an outcome yet", "job", w.job.id, "error", g.err)
+			pause(s.ctx, journalRetry)
+		}
+	})
+	return g.err
 }
 
 func putMachine(tx *journal.Tx, w *writeState) error {

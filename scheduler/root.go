@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
-	"github.com/signet-io/signet/internal/mutant"
+	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -28,7 +27,7 @@ func (s *Server) runCommit(w *writeState) error {
 	if err := fault.Hit("scheduler.root.start"); err != nil {
 		return err
 	}
-	if t := w.totals(); t.Files == 0 && w.mode != sinkv1.WriteMode_WRITE_MODE_CREATE {
+	if w.nothing() {
 		return w.settle(coordinator.Skip{Version: w.spec.BaseVersion}) // C16: no rows, no snapshot
 	}
 	ctx, stop := s.untilSealed(w)
@@ -51,6 +50,21 @@ func (s *Server) runCommit(w *writeState) error {
 		s.log.Warn("commit is tried again", "job", j.id, "try", try+1, "error", err)
 		pause(j.ctx, time.Duration(50<<min(try, 6))*time.Millisecond)
 	}
+}
+
+// nothing reports whether a commit would change nothing. An overwrite also removes: with nothing written it empties what its scope covers, but for one of
+// the partitions that are written.
+func (w *writeState) nothing() bool {
+	if t := w.totals(); t.Files > 0 || t.ReplacedFiles > 0 {
+		return false
+	}
+	switch w.mode {
+	case sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return false
+	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
+		return w.spec.GetScope().GetPartitions()
+	}
+	return true
 }
 
 // untilSealed bounds how long a commit may take to be let through: never how long it takes after that (S58). The coordinator decides which of the
@@ -111,7 +125,7 @@ func (w *writeState) decided(err error) (bool, error) {
 	}
 }
 
-// commitOnce calls the sink's Commit once. Its error says why nothing is decided yet.
+// commitOnce has the job's commit made once, in the table's turn. Its error says why nothing is decided yet.
 func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 	j := w.job
 	start := time.Now()
@@ -130,52 +144,72 @@ func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 	if err != nil {
 		return err
 	}
+	if err := fault.Hit("scheduler.root.before-commit"); err != nil {
+		return err
+	}
+	c := &queuedCommit{w: w, staged: staged, key: w.groupKey(p.Describe(), staged), bytes: refBytes(staged), since: time.Now(), ctx: ctx, done: make(chan struct{})}
+	return s.commits.commit(c, w.target.String())
+}
+
+// commitAlone calls the sink's Commit for one job.
+func (s *Server) commitAlone(c *queuedCommit) error {
+	ctx, w := c.ctx, c.w
 	w.keepCreated(w.lease)
 	spec, err := w.commitLease(ctx, w.adopted())
 	if err != nil {
 		return err
 	}
-	spec.Sink = p.Describe()
-	lease, err := s.broker.Lease(spec)
-	if err != nil {
-		return err
-	}
-	defer func() {
+	lease, res, err := s.callCommit(ctx, spec, []*queuedCommit{c})
+	if lease != nil {
 		lease.Close()
 		w.keepCreated(lease)
-	}()
-	if err := fault.Hit("scheduler.root.before-commit"); err != nil {
-		return err
 	}
-	start = time.Now()
-	leave, err := s.commits.enter(ctx, w.target.String())
 	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := s.commitPool.Acquire(ctx, 1); err != nil { // after the table's turn: who waits for one holds no place in the other
-		return context.Cause(ctx)
-	}
-	defer s.commitPool.Release(1)
-	j.timed("queue", start)
-	start = time.Now()
-	w.mu.Lock()
-	w.commitStart = start
-	w.mu.Unlock()
-	s.log.Info("the sink commits", "job", j.id, "table", w.target.String(), "plugin", p.PID())
-	res, err := p.Client().Commit(ctx, &sinkv1.CommitRequest{
-		Lease: lease.Token(), Table: w.target.ref(), Mode: w.mode, Spec: w.spec, MarkerProperty: s.markerProperty(),
-		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number
-		Units: []*sinkv1.Unit{{
-			JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: staged.Refs, Totals: w.totals(), Digest: w.digest(),
-			Properties: map[string]string{},
-		}},
-	})
-	if err != nil {
-		w.stage().reset() // the process that staged may be gone, and with it what it remembered
 		return err
 	}
 	return s.judge(w, res)
+}
+
+// callCommit calls the sink's Commit once, for the units of one or more jobs. The caller closes the lease, which is nil if nothing was called.
+func (s *Server) callCommit(ctx context.Context, spec broker.LeaseSpec, units []*queuedCommit) (*broker.Lease, *sinkv1.CommitResponse, error) {
+	w := units[0].w
+	p, err := s.plugin(ctx, w.target)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.Sink = p.Describe()
+	lease, err := s.broker.Lease(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	req := &sinkv1.CommitRequest{
+		Lease: lease.Token(), Table: w.target.ref(), Mode: w.mode, Spec: w.spec, MarkerProperty: s.markerProperty(),
+		KeepMarkers: spec.KeepMarkers, MaxAttempts: int32(s.cfg.Limits.CommitRetries) + 1, //nolint:gosec // small number
+	}
+	start := time.Now()
+	for _, c := range units {
+		c.w.mu.Lock()
+		c.w.commitStart = start
+		c.w.mu.Unlock()
+		req.Units = append(req.Units, c.unit())
+	}
+	s.log.Info("the sink commits", "job", w.job.id, "jobs", len(units), "table", w.target.String(), "plugin", p.PID())
+	res, err := p.Client().Commit(ctx, req)
+	if err != nil {
+		for _, c := range units {
+			c.w.stage().reset() // the process that staged may be gone, and with it what it remembered
+		}
+	}
+	return lease, res, err
+}
+
+// unit is the job's share of a commit.
+func (c *queuedCommit) unit() *sinkv1.Unit {
+	j := c.w.job
+	return &sinkv1.Unit{
+		JobId: j.id, CommitKey: j.rec.CommitKey, Marker: j.rec.Marker, Refs: c.staged.Refs, Totals: c.w.totals(), Digest: c.w.digest(),
+		Properties: c.w.summary(),
+	}
 }
 
 // judge takes the sink's word where the coordinator has not decided. A sink can not make a job succeed by its word alone: the marker
@@ -240,7 +274,10 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	rec := w.job.rec
 	stages := int(w.job.progress.Stages)
 	w.job.mu.Unlock()
-	res, err := commitResult(m, w.target.String(), w.job.id, w.target.entry.catalog != nil)
+	res, err := commitResult(m, committed{
+		table: w.target.String(), job: w.job.id, marker: rec.Marker, branch: w.spec.GetBranch(), mode: w.mode, snapshots: w.target.entry.catalog != nil,
+		attempt: w.machine.Open(), // m is the machine as it will be
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -248,27 +285,6 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	rec.State, rec.Result, rec.Finished = journal.StateSuccessful, w.analyzed(res), time.Now().UTC()
 	rec.Progress = journal.Progress{Stages: stages, Tasks: len(w.tasks), Rows: t.Rows, Bytes: t.Bytes}
 	return &rec, nil
-}
-
-// commitResult is what a commit answers: one row, however much was written (S38).
-func commitResult(m *coordinator.Machine, target, job string, snapshots bool) ([]byte, error) {
-	r, t := m.Result(), m.Totals()
-	rows, files, bytes := any(t.Rows), any(t.Files), any(t.Bytes)
-	if r.Unreferenced && r.Already {
-		// The rows are those of an earlier run under the same key; this run's files are not in the table.
-		rows, files, bytes = nil, nil, nil
-	}
-	var snapshot any
-	if id, err := strconv.ParseInt(r.Version, 10, 64); err == nil && !r.Skipped && snapshots {
-		snapshot = id
-	}
-	if mutant.On("scheduler/result-lists-files") {
-		target += strings.Repeat(", a file", int(t.Files))
-	}
-	return inlineResult(
-		[]string{"rows:int", "files:int", "bytes:int", "table", "snapshot_id:int", "version", "job_id", "attempts:int", "already_committed:bool"},
-		[]row{{rows, files, bytes, target, snapshot, orNil(r.Version), job, int64(m.Seals()), r.Already}},
-	)
 }
 
 // openMarkers are the markers of other jobs on the same table whose outcome is not journalled yet.

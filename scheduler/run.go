@@ -38,6 +38,7 @@ func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
 	wt := task.GetWrite()
 	out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 		Columns: wt.GetColumns(), Spec: wt.GetSpec(), SortForPartitions: wt.GetSortForPartitions(),
+		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(),
 		Prefix: attemptPrefix(w.spec, w.job.id, task.Stage, task.Task, id),
 	}}
 	return out
@@ -83,6 +84,13 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 		JobID: w.job.id, Table: w.target.ref(), TableUUID: w.spec.TableUuid, Mode: w.mode, Gate: gate{w}, Catalog: w.target.entry.catalog, Ident: w.target.ident,
 		MarkerProperty: w.s.markerProperty(), Markers: []string{w.job.rec.Marker}, KeepMarkers: w.s.openMarkers(w), Totals: w.totals(), Adopted: adopted,
 		AllowCreate: w.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Plugin: w.target.entry.sink, Location: w.rec.Location, Branch: w.spec.Branch,
+		Summary: []map[string]string{w.summary()},
+	}
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {
+		var err error
+		if spec.Replaced, err = w.replaced(); err != nil {
+			return spec, err
+		}
 	}
 	if w.target.entry.catalog == nil {
 		spec.Location = w.target.entry.location(w.target.ident)
@@ -92,4 +100,27 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 		}
 	}
 	return spec, nil
+}
+
+// replaced are the files of the table that the accepted task manifests replace.
+func (w *writeState) replaced() (map[string]struct{}, error) {
+	out := map[string]struct{}{}
+	err := w.s.journal.View(func(tx *journal.Tx) error {
+		return tx.Manifests(w.job.id, func(m *journal.Manifest) error {
+			for _, b := range m.Chunks {
+				c, files := &planv1.ManifestChunk{}, &planv1.DataFiles{}
+				if err := proto.Unmarshal(b, c); err != nil {
+					return err
+				}
+				if err := proto.Unmarshal(c.GetFiles(), files); err != nil {
+					return err
+				}
+				for _, f := range files.GetReplaced() {
+					out[f.GetPath()] = struct{}{}
+				}
+			}
+			return nil
+		})
+	})
+	return out, err
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/scheduler/lineage"
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
@@ -92,6 +94,11 @@ func (l *loop) beginWrite(launches []*planv1.Task) error {
 			w.rec.Repeatable = append(w.rec.Repeatable, st.repeatable)
 		}
 	}
+	var told *lineage.Run
+	if l.s.told.lineage != nil {
+		told = l.s.lineageOf(j, w, l.stages)
+	}
+	var kept json.RawMessage
 	_, err := w.step(coordinator.Begin{Tasks: len(w.tasks), TableUUID: w.spec.TableUuid}, func(tx *journal.Tx, _ *coordinator.Machine) error {
 		j.mu.Lock()
 		rec := j.rec
@@ -100,6 +107,10 @@ func (l *loop) beginWrite(launches []*planv1.Task) error {
 			return errCancelled
 		}
 		rec.Write = w.rec
+		if err := l.s.tellStart(tx, &rec, told); err != nil {
+			return err
+		}
+		kept = rec.Lineage
 		if err := tx.PutJob(&rec); err != nil {
 			return err
 		}
@@ -114,6 +125,7 @@ func (l *loop) beginWrite(launches []*planv1.Task) error {
 	})
 	if err == nil {
 		l.unsaved, l.rewrite = nil, false
+		j.update(func() { j.rec.Lineage = kept })
 	}
 	return err
 }

@@ -69,5 +69,6 @@ func (l *loop) execute(first plan.Batch) error {
 	if err := l.start(first); err != nil {
 		return err
 	}
+	l.s.noteStart(l.j, l.stages)
 	return l.run()
 }

@@ -176,7 +176,7 @@ func TestCommitResult_IsSmallHoweverMuchWasWritten_S38(t *testing.T) {
 		Requirements: json.RawMessage(`[]`), Updates: json.RawMessage(`[]`),
 	}})
 	step(coordinator.Landed{Seq: 1, Version: "1152921504606846976", Location: "v2.json"})
-	b, err := commitResult(m, "lake.schema.table", "0196f8a0-0000-7000-8000-000000000000", true)
+	b, err := commitResult(m, committed{table: "lake.schema.table", job: "0196f8a0-0000-7000-8000-000000000000", marker: "0123456789abcdef", branch: "audit", snapshots: true})
 	require.NoError(t, err)
 	require.Less(t, len(b), 4096, "names of columns and their padding included")
 }

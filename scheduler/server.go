@@ -54,6 +54,7 @@ type Server struct {
 	broker  *broker.Broker
 	sources *sources.Resolver
 	views   *views
+	told    told
 
 	catalogs      map[string]*catalogEntry
 	sinks         map[string]*sinkEntry
@@ -71,8 +72,9 @@ type Server struct {
 
 	mu       sync.Mutex
 	jobs     map[string]*job
-	attempts map[string]*attempt // open attempts by id
-	toResume []*job              // between recover and resume
+	attempts map[string]*attempt     // open attempts by id
+	toResume []*job                  // between recover and resume
+	groups   map[string]*sealedGroup // those whose outcome an earlier incarnation left open
 
 	commits  commitQueue
 	admitted *admission
@@ -123,6 +125,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	}
 	s.admitted = newAdmission(cfg.Limits)
 	s.commitPool = semaphore.NewWeighted(commitsAtOnce)
+	s.commits.run, s.commits.spawn = s.commitTurn, s.spawn
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(guard); err != nil {
@@ -141,6 +144,9 @@ func cloneConfig(cfg *config.Config, listen string) *config.Config {
 func (s *Server) start(guard *guard) error {
 	err := s.openViews()
 	if err != nil {
+		return err
+	}
+	if err := s.openTold(); err != nil {
 		return err
 	}
 	for _, dir := range []string{resultsDir(s.cfg.DataDir), rootsDir(s.cfg.DataDir)} { // rows of an earlier incarnation: nobody can ask for them any more
@@ -209,6 +215,7 @@ func (s *Server) listen(guard *guard) error {
 		}
 	})
 	s.warmSinks()
+	s.tell()
 	s.resume()
 	s.log.Info("scheduler ready", "address", s.addr, "epoch", s.journal.Epoch(), "cluster", s.cfg.Cluster, "catalogs", s.catalogNames())
 	return nil
@@ -242,6 +249,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		close(s.stopping)
 		s.waitSealed(ctx)
 		s.stopFlight(ctx)
+		s.told.flush(ctx, s.log)
 		s.stop()
 		s.pool.Close()
 		stopped := make(chan struct{})

@@ -198,6 +198,8 @@ func (s *Server) sinkFailure(ctx context.Context, t *target, err error) error {
 			return fail(codeUser, "", "table %s: %s", t, said(r.Message))
 		case hostv1.RefusalKind_REFUSAL_KIND_CONFLICT:
 			return fail(codeConflict, "run the statement again", "table %s: %s", t, said(r.Message))
+		case hostv1.RefusalKind_REFUSAL_KIND_UNKNOWN:
+			return fail(codeLost, "look at the table before the statement is run again", "table %s: %s", t, said(r.Message))
 		}
 		return fail(codeInternal, "", "table %s: %s", t, said(r.Message))
 	}
@@ -216,7 +218,7 @@ func (s *Server) sinkFailure(ctx context.Context, t *target, err error) error {
 
 // statementOf is the statement behind a call that gRPC says is not there: "method DropTable not implemented".
 func statementOf(message string) string {
-	for call, statement := range map[string]string{"CreateTable": "CREATE TABLE", "DropTable": "DROP TABLE", "DescribeTable": "DESCRIBE", "PlanScan": "SELECT"} {
+	for call, statement := range map[string]string{"CreateTable": "CREATE TABLE", "DropTable": "DROP TABLE", "DescribeTable": "DESCRIBE", "PlanScan": "SELECT", "AlterTable": "ALTER TABLE"} {
 		if strings.Contains(message, "method "+call+" ") {
 			return statement
 		}

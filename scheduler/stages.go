@@ -32,6 +32,9 @@ func (l *loop) take(b plan.Batch) error {
 		for i := range tasks {
 			tasks[i] = st.Task(i)
 			tasks[i].JobId = l.j.id
+			if l.check != nil {
+				asCheck(tasks[i])
+			}
 			if ex := tasks[i].GetExchange(); ex != nil {
 				ex.Ticket = l.ticket()
 			}

@@ -84,15 +84,32 @@ func (s *Server) execute(j *job) error {
 		return s.runSelect(j, st.Query)
 	case *sql.Insert:
 		return s.runInsert(j, st)
+	case *sql.Delete, *sql.Update, *sql.Merge:
+		return s.runRowLevel(j, st)
 	case *sql.CreateTable:
 		if st.Query != nil {
 			return s.runCreateAs(j, st)
 		}
+		if st.Replace {
+			return s.replaceTable(j, st)
+		}
 		return s.createTable(j, st)
+	case *sql.Truncate:
+		return s.runTruncate(j, st)
+	case *sql.Validate:
+		return s.runValidate(j, st)
 	case *sql.CreateSchema:
 		return s.createSchema(j, st)
 	case *sql.DropTable:
 		return s.dropTable(j, st)
+	case *sql.AlterTable:
+		return s.alterTable(j, st)
+	case *sql.Call:
+		return s.callProcedure(j, st)
+	case *sql.ShowProperties:
+		return s.showProperties(j, st)
+	case *sql.ShowHistory:
+		return s.showHistory(j, st)
 	case *sql.Cache:
 		return s.runCache(j, st)
 	case *sql.Uncache:
@@ -124,6 +141,9 @@ const (
 	kindSession = "session"
 	kindCache   = "cache"
 	kindPlan    = "plan"
+	// Writes that are no INSERT.
+	kindTruncate = "truncate"
+	kindValidate = "validate"
 )
 
 func kindOf(st sql.Statement) string {
@@ -132,13 +152,23 @@ func kindOf(st sql.Statement) string {
 		return kindSelect
 	case *sql.Insert:
 		return kindInsert
+	case *sql.Delete:
+		return kindDelete
+	case *sql.Update:
+		return kindUpdate
+	case *sql.Merge:
+		return kindMerge
 	case *sql.CreateTable:
 		if st.Query != nil {
 			return kindCreate
 		}
 		return kindDDL
-	case *sql.CreateSchema, *sql.DropTable, *sql.Uncache:
+	case *sql.CreateSchema, *sql.DropTable, *sql.AlterTable, *sql.Call, *sql.Uncache:
 		return kindDDL
+	case *sql.Truncate:
+		return kindTruncate
+	case *sql.Validate:
+		return kindValidate
 	case *sql.Cache:
 		return kindCache
 	case *sql.Explain:

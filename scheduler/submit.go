@@ -250,6 +250,9 @@ const journalRetry = time.Second
 // putFinished writes a terminal record and what follows from it. What a write leaves behind is in its duties by then.
 func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
 	rec.Plan = nil // it may be large, and nobody will run it again
+	if err := s.tellEnd(tx, rec); err != nil {
+		return err
+	}
 	if err := tx.PutJob(rec); err != nil {
 		return err
 	}
@@ -278,6 +281,7 @@ func (s *Server) show(j *job, rec journal.Job) {
 		clear(j.running)
 		if rec.State == journal.StateSuccessful {
 			j.progress.StagesDone, j.progress.TasksDone = j.progress.Stages, j.progress.Tasks
+			j.progress.Rows, j.progress.Bytes = rec.Progress.Rows, rec.Progress.Bytes // of tasks that ended before a restart, too
 		}
 	})
 	if shown {

@@ -22,6 +22,8 @@ func (s *Server) explainAnalyze(j *job, st *sql.Explain) error {
 		return s.runInsert(j, inner) // the commit's result is replaced by analyzed, in the transaction that records it
 	case *sql.CreateTable:
 		return s.runCreateAs(j, inner)
+	case *sql.Truncate:
+		return s.runTruncate(j, inner)
 	case *sql.Select:
 		if err := s.runSelect(j, inner.Query); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
+	"github.com/signet-io/signet/scheduler/commitreport"
 	"github.com/signet-io/signet/scheduler/eventlog"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/telemetry"
@@ -63,7 +64,29 @@ func (v *jobView) endRoot(state string, rec journal.Job) {
 func endRecord(id string, rec journal.Job) eventlog.Record {
 	return eventlog.Record{
 		Time: rec.Finished, Type: eventlog.End, Job: id, Kind: rec.Kind, State: stateText(terminal(rec.State)), Micros: rec.Finished.Sub(rec.Submitted).Microseconds(),
-		Error: loggedFailure(rec), Warnings: rec.Warnings,
+		Error: loggedFailure(rec), Warnings: rec.Warnings, Commit: loggedCommit(rec.Landing),
+	}
+}
+
+// loggedCommit is nil for jobs that committed nothing that their format counts.
+func loggedCommit(l *journal.Landing) *eventlog.Commit {
+	if l == nil {
+		return nil
+	}
+	n := func(key string) int64 {
+		n, _ := commitreport.Count(l.Summary, key)
+		return n
+	}
+	known := func(key string) *int64 {
+		if n, ok := commitreport.Count(l.Summary, key); ok {
+			return &n
+		}
+		return nil
+	}
+	return &eventlog.Commit{
+		SnapshotID: l.SnapshotID, SequenceNumber: l.SequenceNumber, Operation: l.Operation,
+		AddedFiles: n("added-data-files"), RemovedFiles: n("deleted-data-files"), AddedDeleteFiles: n("added-delete-files"), RemovedDeleteFiles: n("removed-delete-files"),
+		AddedRows: n("added-records"), RemovedRows: n("deleted-records"), Partitions: known("changed-partition-count"), TotalFiles: known("total-data-files"), TotalRows: known("total-records"),
 	}
 }
 

@@ -125,6 +125,7 @@ func (b *restBackend) show(j *job) rest.Job {
 	if isTerminal(p.State) {
 		out.Finished = &rec.Finished
 	}
+	out.Commit = (*rest.Commit)(loggedCommit(rec.Landing))
 	return out
 }
 

@@ -91,21 +91,26 @@ func (w *writeState) stepLocked(ev coordinator.Event, extra func(*journal.Tx, *c
 			return coordinator.Effects{State: w.machine.State()}, err
 		}
 	}
+	w.become(&next)
+	return eff, nil
+}
+
+// become keeps a machine whose record is durable. Called with mu held.
+func (w *writeState) become(next *coordinator.Machine) {
 	was := w.machine.State()
-	w.machine = &next
-	if eff.State != was {
+	w.machine = next
+	if next.State() != was {
 		close(w.changed)
 		w.changed = make(chan struct{})
 	}
-	if eff.State.Final() && !was.Final() {
+	if next.State().Final() && !was.Final() {
 		close(w.settled)
 	}
-	return eff, nil
 }
 
 // putCommit writes a commit state, whose list of accepted manifests grows by one entry at a time.
 func putCommit(tx *journal.Tx, r *coordinator.Record, entry *coordinator.Accepted) error {
-	b, err := json.Marshal(r)
+	b, err := json.Marshal(r.Apart())
 	if err != nil {
 		return err
 	}
@@ -129,6 +134,9 @@ func commitState(tx *journal.Tx, job string) (rec coordinator.Record, err error)
 	}
 	if err := json.Unmarshal(c.Record, &rec); err != nil {
 		return rec, fmt.Errorf("%w: commit state: %w", journal.ErrDamaged, err)
+	}
+	if err := fillGroup(tx, &rec); err != nil {
+		return rec, err
 	}
 	if len(rec.Accepted) > 0 { // it is final, or of a journal that listed them in it
 		have := map[int]bool{}
@@ -441,6 +449,11 @@ func (w *writeState) settle(ev coordinator.Event) error {
 		if err != nil {
 			return err
 		}
+		rec.Landing = landing(m, w.machine.Open())
+		w.s.landed(rec, m)
+		if err := w.s.tellReport(tx, w, m, w.machine.Open(), rec.Landing); err != nil {
+			return err
+		}
 		ended = rec
 		return w.s.putFinished(tx, rec)
 	})
@@ -450,6 +463,12 @@ func (w *writeState) settle(ev coordinator.Event) error {
 	if err := fault.Hit("scheduler.settle.after-journal"); err != nil {
 		return err
 	}
+	w.settledAs(eff.State, ended)
+	return nil
+}
+
+// settledAs shows what a durable outcome has made of the job; ended is its terminal record.
+func (w *writeState) settledAs(state coordinator.State, ended *journal.Job) {
 	switch {
 	case ended != nil:
 		w.mu.Lock()
@@ -459,10 +478,9 @@ func (w *writeState) settle(ev coordinator.Event) error {
 			w.job.timed("commit", start)
 		}
 		w.s.show(w.job, *ended)
-	case eff.State == coordinator.Resolving:
+	case state == coordinator.Resolving:
 		w.job.setPhase(schedulerv1.JobState_JOB_STATE_RUNNING, "resolving", "a commit request was sent and has no definite answer; it is sent again until it lands or can never land")
 	}
-	return nil
 }
 
 // digest names the content of the job's unit.

@@ -6,6 +6,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/analyze/stages"
 	"github.com/signet-io/signet/executor/duckdb"
 	"github.com/signet-io/signet/internal/fault"
 )
@@ -75,6 +76,10 @@ func (a *analysis) run() error {
 	if a.req.GetBindOnly() {
 		a.rewriter.given = viewsOf(a.req.GetSources())
 	}
+	a.target()
+	if err := a.checkTarget(node); err != nil {
+		return err
+	}
 	pending, err := a.resolve(node)
 	if err != nil || pending {
 		return err
@@ -90,6 +95,9 @@ func (a *analysis) run() error {
 		return err
 	}
 	a.node = node
+	if a.out.Unrepeatable = stages.Unrepeatable(node); a.out.GetUnrepeatable() == "" && a.rewriter.seeded {
+		a.out.Unrepeatable = "it calls setseed()"
+	}
 	return a.bind()
 }
 
@@ -195,6 +203,9 @@ func (a *analysis) bind() error {
 	a.out.Columns = cols
 	if err := a.explain(); err != nil {
 		return err
+	}
+	if a.req.GetTarget() != nil { // its tasks are divided by the files of the target
+		return nil
 	}
 	return a.stage(bound)
 }

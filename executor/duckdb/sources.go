@@ -109,6 +109,18 @@ func (i *Instance) BindSources(ctx context.Context, sources []*planv1.Source) er
 	return nil
 }
 
+// Rebind lets the view of a bound source read a part of its rows. The pins of all of them are still checked.
+func (i *Instance) Rebind(ctx context.Context, part *planv1.Source) error {
+	query, err := i.sourceQuery(ctx, part)
+	if err != nil {
+		return i.inSource(&boundSource{part}, err)
+	}
+	if _, err := i.conn.ExecContext(ctx, "CREATE OR REPLACE TEMP VIEW "+Ident(part.GetView())+" AS "+query); err != nil {
+		return i.inSource(&boundSource{part}, err)
+	}
+	return nil
+}
+
 // meet remembers a source, for CheckPins and for the names in messages.
 func (i *Instance) meet(src *planv1.Source) *boundSource {
 	for _, b := range i.sources {

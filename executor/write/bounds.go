@@ -21,11 +21,16 @@ func bounds(l leaf, s *colStats) (lower, upper *planv1.Bound) {
 	if l.repeated || l.mode.GetKind() < planv1.MetricsKind_METRICS_KIND_TRUNCATE {
 		return nil, nil
 	}
-	if s.min != nil {
-		lower = bound(l, *s.min, false)
-	}
-	if s.max != nil {
-		upper = bound(l, *s.max, true)
+	switch {
+	case s.spliced:
+		lower, upper = typedBound(l, s.low, false), typedBound(l, s.high, true)
+	default:
+		if s.min != nil {
+			lower = bound(l, *s.min, false)
+		}
+		if s.max != nil {
+			upper = bound(l, *s.max, true)
+		}
 	}
 	// Java compares the halves of a UUID as signed numbers, the specification its bytes: a range that one of them reads wrongly would lose
 	// rows there. A single value is safe for both.
@@ -193,4 +198,31 @@ func integer(k planv1.TypeKind, text string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
+}
+
+// typedBound gives a bound out of a footer the length that the column's mode asks for. Values below lists have none, and NaN is counted first.
+func typedBound(l leaf, b *planv1.Bound, upper bool) *planv1.Bound {
+	if b == nil || isFloat(l.field.GetType().GetKind()) {
+		return nil
+	}
+	width := math.MaxInt
+	if l.mode.GetKind() == planv1.MetricsKind_METRICS_KIND_TRUNCATE {
+		width = int(l.mode.GetLength())
+	}
+	var out *planv1.Bound
+	switch l.field.GetType().GetKind() {
+	case planv1.TypeKind_TYPE_KIND_STRING:
+		if !utf8.ValidString(b.GetValue().GetString_()) {
+			return nil
+		}
+		out = stringBound(b.GetValue().GetString_(), width, upper)
+	case planv1.TypeKind_TYPE_KIND_BINARY, planv1.TypeKind_TYPE_KIND_FIXED:
+		out = binaryBound(b.GetValue().GetBinary(), width, upper)
+	default:
+		return b
+	}
+	if out != nil {
+		out.Exact = out.GetExact() && b.GetExact()
+	}
+	return out
 }

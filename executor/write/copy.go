@@ -17,6 +17,11 @@ type colStats struct {
 	min, max            *string
 	hasNaN              *bool
 	nans                int64 // counted afterwards
+
+	// spliced: the file's rows were copied, and what is known of them comes from the footers of their files. There are no texts of bounds then.
+	spliced   bool
+	bounded   bool // all values are between low and high; there may be none
+	low, high *planv1.Bound
 }
 
 // written is one file in scratch.

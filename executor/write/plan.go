@@ -41,7 +41,7 @@ type plan struct {
 func newPlan(task *planv1.Task, inputs []*planv1.Column) (*plan, error) {
 	w := task.GetWrite()
 	p := &plan{task: task, spec: w.GetSpec(), inputs: len(inputs)}
-	if err := p.addColumns(w.GetColumns(), inputs); err != nil {
+	if err := p.addColumns(withLineage(w, len(inputs)), inputs); err != nil {
 		return nil, err
 	}
 	p.leaves = leavesOf(p.columns, p.spec.GetFiles().GetMetrics())

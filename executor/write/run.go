@@ -28,6 +28,9 @@ type Options struct {
 // FilesDir is the directory below Options.Scratch that files are written to.
 const FilesDir = "files"
 
+// copiedDir is the one below Options.Scratch for files of copied row groups: DuckDB wants its own empty.
+const copiedDir = "copied"
+
 // uploads is how many files are synced and placed at a time: file systems make several syncs durable for the price of one.
 const uploads = 4
 
@@ -52,8 +55,21 @@ func Run(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Opt
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("scratch: %w", err)
 	}
-	files, err := p.write(ctx, inst, dir)
+	if err := fault.Hit("executor.copy.before"); err != nil {
+		return nil, err
+	}
+	files, left, err := p.splice(ctx, inst, filepath.Join(opts.Scratch, copiedDir))
 	if err != nil {
+		return nil, err
+	}
+	if left {
+		others, err := p.write(ctx, inst, dir)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, others...)
+	}
+	if err := fault.Hit("executor.copy.after"); err != nil {
 		return nil, err
 	}
 	if opts.Written != nil {
@@ -68,15 +84,9 @@ func Run(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Opt
 
 // write leaves checked files in dir.
 func (p *plan) write(ctx context.Context, inst *duckdb.Instance, dir string) ([]*written, error) {
-	if err := fault.Hit("executor.copy.before"); err != nil {
-		return nil, err
-	}
 	files, err := runCopy(ctx, inst, p.copySQL(dir), p.keys)
 	if err != nil {
 		return nil, p.explain(ctx, inst, err)
-	}
-	if err := fault.Hit("executor.copy.after"); err != nil {
-		return nil, err
 	}
 	if err := inst.CheckPins(); err != nil { // S73: the sources were what was planned until the last row was read
 		return nil, err

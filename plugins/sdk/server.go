@@ -66,11 +66,12 @@ func optional(sink Sink) map[sinkv1.Capability]bool {
 	_, drop := sink.(TableDropper)
 	_, desc := sink.(TableDescriber)
 	_, scan := sink.(ScanPlanner)
+	_, alter := sink.(TableAlterer)
 	_, abort := sink.(Aborter)
 	return map[sinkv1.Capability]bool{
 		sinkv1.Capability_CAPABILITY_CREATE_TABLE: create, sinkv1.Capability_CAPABILITY_DROP_TABLE: drop,
 		sinkv1.Capability_CAPABILITY_DESCRIBE_TABLE: desc, sinkv1.Capability_CAPABILITY_PLAN_SCAN: scan,
-		sinkv1.Capability_CAPABILITY_ABORT: abort,
+		sinkv1.Capability_CAPABILITY_ALTER_TABLE: alter, sinkv1.Capability_CAPABILITY_ABORT: abort,
 	}
 }
 
@@ -185,6 +186,13 @@ func (s *server) DescribeTable(ctx context.Context, req *sinkv1.DescribeTableReq
 		return unary(s, ctx, "DescribeTable", req, o.DescribeTable)
 	}
 	return s.UnimplementedSinkServer.DescribeTable(ctx, req)
+}
+
+func (s *server) AlterTable(ctx context.Context, req *sinkv1.AlterTableRequest) (*sinkv1.AlterTableResponse, error) {
+	if o, ok := s.sink.(TableAlterer); ok {
+		return unary(s, ctx, "AlterTable", req, o.AlterTable)
+	}
+	return s.UnimplementedSinkServer.AlterTable(ctx, req)
 }
 
 func (s *server) Abort(ctx context.Context, req *sinkv1.AbortRequest) (*sinkv1.AbortResponse, error) {

@@ -56,6 +56,11 @@ type ScanPlanner interface {
 	PlanScan(ctx context.Context, req *sinkv1.PlanScanRequest, send func(*sinkv1.PlanScanResponse) error) error
 }
 
+// TableAlterer is CAPABILITY_ALTER_TABLE: all changes of a request in one commit, or none. A table that is so already is Unchanged.
+type TableAlterer interface {
+	AlterTable(ctx context.Context, req *sinkv1.AlterTableRequest) (*sinkv1.AlterTableResponse, error)
+}
+
 // Aborter is CAPABILITY_ABORT: release what a job left outside the host's storage. It may be called for jobs that left nothing.
 type Aborter interface {
 	Abort(ctx context.Context, req *sinkv1.AbortRequest) (*sinkv1.AbortResponse, error)

@@ -28,7 +28,11 @@ func (s *catalogService) CommitTable(st grpc.ClientStreamingServer[hostv1.Commit
 	if err != nil {
 		return toRefusal("receive the request", err)
 	}
-	at, err := l.commitTable(st.Context(), reqs, upds)
+	commit := l.commitTable
+	if l.spec.AllowAlter {
+		commit = l.alterTable
+	}
+	at, err := commit(st.Context(), reqs, upds)
 	if err != nil {
 		return toRefusal("commit", err)
 	}
@@ -129,11 +133,11 @@ func (l *Lease) vet(ctx context.Context, req *request) (coordinator.Attempt, err
 	}
 	a := coordinator.Attempt{Kind: coordinator.KindCatalog, Markers: l.spec.Markers, Requirements: req.requirements, Updates: req.updates}
 	switch l.spec.Mode {
-	case sinkv1.WriteMode_WRITE_MODE_APPEND:
+	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, sinkv1.WriteMode_WRITE_MODE_REWRITE:
 		if t == nil {
 			return a, refuse(kindNotFound, "table %s does not exist", l.spec.Ident)
 		}
-		if err := l.vetAppend(ctx, t, req); err != nil {
+		if err := l.vetWrite(ctx, t, req); err != nil {
 			return a, err
 		}
 		a.TableUUID, a.Location = t.UUID, t.Location

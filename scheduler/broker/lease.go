@@ -33,9 +33,17 @@ type LeaseSpec struct {
 	KeepMarkers    []string // must stay in the marker property
 	// Totals of the accepted task manifests; what an append adds must be exactly that. nil: unchecked.
 	Totals *sinkv1.Totals
+	// Replaced are the data files that the accepted task manifests replace; a row-level write or a rewrite removes exactly those.
+	Replaced map[string]struct{}
+	// Summary is what the snapshot's summary says of each unit, besides what the format counts: exactly this.
+	Summary []map[string]string
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool
+	// AllowAlter lets the lease change the table's metadata, without a gate. BeforeExpire is told which snapshots a request is about to remove,
+	// and may refuse; nil: nobody wants to know.
+	AllowAlter   bool
+	BeforeExpire func(t *catalog.Table, snapshots []int64) error
 	// DataPath refuses places that the data files of a new table at location may not go to; nil: only what is below it passes.
 	DataPath func(location, path string) error
 	ReadOnly bool

@@ -104,7 +104,7 @@ func (l *Lease) load(ctx context.Context) (*catalog.Table, error) {
 		l.last = nil
 		return nil, err
 	}
-	if l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
+	if l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_UNSPECIFIED && l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_CREATE {
 		if l.uuid == "" {
 			l.uuid = t.UUID
 		}

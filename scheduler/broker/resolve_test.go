@@ -18,9 +18,9 @@ import (
 )
 
 // sealed is a job whose scheduler died after the seal: the request went out with the given fault, or not at all.
-func sealed(t *testing.T, b *bench, send catalogtest.Fault, sent bool) (*job, coordinator.Attempt) {
+func sealed(t *testing.T, b *bench, send catalogtest.Fault, sent bool, edit ...func(*broker.LeaseSpec)) (*job, coordinator.Attempt) {
 	t.Helper()
-	j := b.job()
+	j := b.job(edit...)
 	l, err := j.sink.load()
 	require.NoError(t, err)
 	made, err := j.sink.build(l)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // catalogTarget is a table in a catalog.
@@ -50,8 +51,9 @@ func (t *catalogTarget) judge(now *catalog.Table, a *coordinator.Attempt) coordi
 	case md.SnapshotByID(a.SnapshotID) != nil:
 		return coordinator.Outcome{Kind: coordinator.OutcomeLanded, Version: a.Version, Location: now.MetadataLocation}
 	}
-	if found := findMarkers(md, t.property, a.Markers); len(found) > 0 {
-		return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: newest(found), Location: now.MetadataLocation}
+	if o, ok := foundUnits(findMarkers(md, t.property, a.Markers), a); ok {
+		o.Location = now.MetadataLocation
+		return o
 	}
 	if a.Creates { // it has our UUID, so our request made it: the snapshot was expired since, and its markers evicted
 		return coordinator.Outcome{Kind: coordinator.OutcomeLanded, Version: a.Version, Location: now.MetadataLocation}
@@ -60,6 +62,28 @@ func (t *catalogTarget) judge(now *catalog.Table, a *coordinator.Attempt) coordi
 		return outcome(coordinator.OutcomeDead, "the table is at sequence number %d, the request had %d, and nothing of it is there", md.LastSequenceNumber(), a.SequenceNumber)
 	}
 	return outcome(coordinator.OutcomeUnknown, "not in the table, and it may still come")
+}
+
+// foundUnits is what the markers in the table say about an attempt: it landed, or all of its units did, or nothing. Where only some units are found,
+// an earlier run has landed them: the attempt is still out, and what becomes of it decides.
+func foundUnits(found map[string]int64, a *coordinator.Attempt) (coordinator.Outcome, bool) {
+	switch {
+	case len(found) == 0:
+		return coordinator.Outcome{}, false
+	case len(a.Markers) == 1:
+		return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: newest(found)}, true
+	}
+	versions := map[string]string{}
+	for m, id := range found {
+		if id == a.SnapshotID { // all units or none: its snapshot was expired since
+			return coordinator.Outcome{Kind: coordinator.OutcomeLanded, Version: a.Version}, true
+		}
+		versions[m] = strconv.FormatInt(id, 10)
+	}
+	if len(found) < len(a.Markers) && !mutant.On("broker/one-unit-is-all") {
+		return coordinator.Outcome{}, false
+	}
+	return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: newest(found), Versions: versions}, true
 }
 
 func newest(found map[string]int64) string {

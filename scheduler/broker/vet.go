@@ -16,19 +16,19 @@ import (
 
 const mainBranch = "main"
 
-// vetAppend checks what an append may say, against the table as it was last served.
-func (l *Lease) vetAppend(ctx context.Context, t *catalog.Table, r *request) error {
+// vetWrite checks what a write to a table that exists may say, against the table as it was last served.
+func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) error {
 	md := t.Metadata
 	for _, a := range r.actions {
 		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" {
-			return invalid("update %q is not allowed in an append", a)
+			return invalid("update %q is not allowed in a write", a)
 		}
 	}
 	switch {
 	case md.Version() < 2:
-		return refuse(kindPermanent, "table %s has format version %d: appends need version 2, upgrade the table", l.spec.Ident, md.Version())
+		return refuse(kindPermanent, "table %s has format version %d: writes need version 2, upgrade the table", l.spec.Ident, md.Version())
 	case r.assertCreate:
-		return invalid("assert-create is not allowed in an append")
+		return invalid("assert-create is not allowed in a write to a table that exists")
 	case !sameUUID(r.assertUUID, l.tableUUID()):
 		return invalid("assert-table-uuid must be %s", l.tableUUID())
 	case !r.assertMain:
@@ -90,8 +90,11 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 		return invalid("the snapshot's parent must be the head of main")
 	case s.Sequence != lastSequence+1:
 		return invalid("sequence number %d: want %d", s.Sequence, lastSequence+1)
-	case s.Summary["operation"] != "append":
-		return invalid("operation %q: want append", s.Summary["operation"])
+	case !slices.Contains(modeRules[l.spec.Mode].operations, s.Summary["operation"]):
+		return invalid("operation %q: want %s", s.Summary["operation"], strings.Join(modeRules[l.spec.Mode].operations, " or "))
+	}
+	if err := l.vetSummary(s.Summary); err != nil {
+		return err
 	}
 	got := splitMarkers(s.Summary[SummaryMarkers])
 	slices.Sort(got)
@@ -101,7 +104,7 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 	return nil
 }
 
-// vetRef keeps an append from changing the retention of main: it may leave the settings out, or repeat them.
+// vetRef keeps a write from changing the retention of main: it may leave the settings out, or repeat them.
 func vetRef(md table.Metadata, r *request) error {
 	var cur table.SnapshotRef
 	for name, ref := range md.Refs() {
@@ -112,12 +115,13 @@ func vetRef(md table.Metadata, r *request) error {
 	same := func(asked, now *int64) bool { return asked == nil || (now != nil && *asked == *now) }
 	if !same(r.ref.MaxRefAge, cur.MaxRefAgeMs) || !same(r.ref.MaxSnapAge, cur.MaxSnapshotAgeMs) ||
 		(r.ref.MinToKeep != nil && (cur.MinSnapshotsToKeep == nil || *r.ref.MinToKeep != *cur.MinSnapshotsToKeep)) {
-		return invalid("an append may not change the retention of main")
+		return invalid("a write may not change the retention of main")
 	}
 	return nil
 }
 
-// vetManifests checks that the snapshot keeps what its parent has, and adds only what this lease created.
+// vetManifests checks that the snapshot keeps what its parent has but for what the mode removes, and adds only what this lease created. Manifests that are
+// kept as they are cost nothing; those that are written anew are read, and so are those in whose place they stand.
 func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, snap *snapshot, parent *table.Snapshot) error {
 	rel, err := s.Rel(snap.ManifestList)
 	if err != nil || !strings.HasPrefix(rel, "metadata/") {
@@ -136,26 +140,49 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			return err
 		}
 	}
+	var gone, came []iceberg.ManifestFile
 	for key, old := range was.byPath {
-		if !sameManifest(now.byPath[key], old) {
-			return invalid("the append drops or changes manifest %q of its parent", old.FilePath())
+		switch m := now.byPath[key]; {
+		case m == nil:
+			gone = append(gone, old)
+		case !sameManifest(m, old):
+			return invalid("the snapshot changes manifest %q of its parent", old.FilePath())
 		}
 	}
 	var files, rows int64
+	oldest := snap.Sequence
 	for key, m := range now.byPath {
+		if m.ManifestContent() == iceberg.ManifestContentData && live(m) > 0 {
+			oldest = min(oldest, m.MinSequenceNum())
+		}
 		if was.byPath[key] != nil {
 			continue
 		}
-		if err := l.vetAdded(s, snap, m); err != nil {
+		if err := l.vetOwn(s, snap, m); err != nil {
 			return err
+		}
+		if m.ExistingDataFiles() != 0 || m.DeletedDataFiles() != 0 {
+			came = append(came, m)
+			continue
+		}
+		if m.ManifestContent() != iceberg.ManifestContentData {
+			return invalid("manifest %q adds deletes, which a commit of this mode does not", m.FilePath())
 		}
 		files += int64(m.AddedDataFiles())
 		rows += m.AddedRows()
 	}
+	a := &account{lease: l, store: s, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
+	if err := a.settle(ctx, gone, came, oldest); err != nil {
+		return err
+	}
+	if err := a.vetRemoved(); err != nil {
+		return err
+	}
 	return l.vetTotals(snap, files, rows)
 }
 
-func (l *Lease) vetAdded(s storage.Store, snap *snapshot, m iceberg.ManifestFile) error {
+// vetOwn checks a manifest that the parent does not have.
+func (l *Lease) vetOwn(s storage.Store, snap *snapshot, m iceberg.ManifestFile) error {
 	rel, err := s.Rel(m.FilePath())
 	if err != nil || rel == "" {
 		return invalid("manifest %q lies outside of the table", m.FilePath())
@@ -163,21 +190,19 @@ func (l *Lease) vetAdded(s storage.Store, snap *snapshot, m iceberg.ManifestFile
 	switch {
 	case !l.owns(m.FilePath()):
 		return invalid("manifest %q was not created by this job", m.FilePath())
-	case m.ManifestContent() != iceberg.ManifestContentData:
-		return invalid("manifest %q holds deletes: an append adds data only", m.FilePath())
 	case m.SnapshotID() != snap.ID:
 		return invalid("manifest %q belongs to snapshot %d", m.FilePath(), m.SnapshotID())
 	case m.SequenceNum() != snap.Sequence:
 		return invalid("manifest %q has sequence number %d, the snapshot %d", m.FilePath(), m.SequenceNum(), snap.Sequence)
-	case m.ExistingDataFiles() != 0 || m.DeletedDataFiles() != 0:
-		return invalid("manifest %q of an append has existing or deleted files", m.FilePath())
-	case m.AddedDataFiles() < 0 || m.AddedRows() < 0:
+	case m.MinSequenceNum() > snap.Sequence:
+		return invalid("manifest %q has a file of sequence number %d, the snapshot has %d", m.FilePath(), m.MinSequenceNum(), snap.Sequence)
+	case m.AddedDataFiles() < 0 || m.AddedRows() < 0 || m.ExistingDataFiles() < 0 || m.ExistingRows() < 0 || m.DeletedDataFiles() < 0 || m.DeletedRows() < 0:
 		return invalid("manifest %q has negative counts", m.FilePath())
 	}
 	return nil
 }
 
-// sameManifest: an append repeats its parent's entries unchanged. A row id may be assigned to an entry that had none (v2 became v3), and
+// sameManifest: a write repeats its parent's entries unchanged. A row id may be assigned to an entry that had none (v2 became v3), and
 // an entry from the table's time as version 1, which has no sequence number, may lack counts that the repeated one has.
 func sameManifest(now, old iceberg.ManifestFile) bool {
 	if now == nil || now.Length() != old.Length() || now.PartitionSpecID() != old.PartitionSpecID() || now.ManifestContent() != old.ManifestContent() ||

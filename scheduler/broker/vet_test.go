@@ -73,7 +73,7 @@ func TestVet_Append(t *testing.T) {
 		"other action": {func(e env) {
 			e.upds = append(e.upds, map[string]any{"action": "remove-snapshots", "snapshot-ids": []int64{1}})
 		}, "not allowed"},
-		"action of a create":      {func(e env) { e.upds = append(e.upds, map[string]any{"action": "set-location", "location": "x"}) }, "not allowed in an append"},
+		"action of a create":      {func(e env) { e.upds = append(e.upds, map[string]any{"action": "set-location", "location": "x"}) }, "not allowed in a write"},
 		"unknown action":          {func(e env) { e.upds = append(e.upds, map[string]any{"action": "sell-table"}) }, "not allowed"},
 		"no action":               {func(e env) { e.upds = append(e.upds, map[string]any{"snapshot": 1}) }, "without"},
 		"two snapshots":           {func(e env) { e.upds = append(e.upds, e.upds[0]) }, "twice"},
@@ -90,6 +90,8 @@ func TestVet_Append(t *testing.T) {
 		"no operation":            {func(e env) { delete(e.summary(), "operation") }, "append"},
 		"no summary marker":       {func(e env) { delete(e.summary(), "signet.markers") }, "exactly"},
 		"foreign summary marker":  {func(e env) { e.summary()["signet.markers"] += ",abc" }, "exactly"},
+		"another user":            {func(e env) { e.summary()["signet.user"] = "eve" }, "signet.user"},
+		"a property nobody set":   {func(e env) { e.summary()["ticket"] = "7" }, "which no job has set"},
 		"old sequence number":     {func(e env) { e.snap()["sequence-number"] = e.seq - 1 }, "sequence number"},
 		"far sequence number":     {func(e env) { e.snap()["sequence-number"] = e.seq + 7 }, "sequence number"},
 		"other parent":            {func(e env) { e.snap()["parent-snapshot-id"] = 4711 }, "parent"},
@@ -136,7 +138,7 @@ func TestVet_Append(t *testing.T) {
 			require.NoError(e, e.j.sink.put(uri, []byte("Obj\x01 no avro")))
 			e.snap()["manifest-list"] = uri
 		}, "manifest list"},
-		"parent's manifest dropped": {func(e env) { e.relist(e.T, e.j.sink, e.manifests[:1]) }, "drops"},
+		"parent's manifest dropped": {func(e env) { e.relist(e.T, e.j.sink, e.manifests[:1]) }, "in no manifest of the snapshot"},
 		"manifest not ours": {func(e env) {
 			foreign := e.md.Location() + "/metadata/other-m0.avro"
 			e.relist(e.T, e.j.sink, append(e.manifests, iceberg.NewManifestFile(2, foreign, 10, 0, e.id).Build()))
@@ -152,7 +154,7 @@ func TestVet_Append(t *testing.T) {
 		"existing files": {func(e env) {
 			m := e.manifests[0]
 			e.relist(e.T, e.j.sink, append(e.manifests[1:], iceberg.NewManifestFile(2, m.FilePath(), m.Length(), 0, e.id).AddedFiles(1).ExistingFiles(3).Build()))
-		}, "existing"},
+		}, "beside files of the parent"},
 		"more rows than accepted": {func(e env) {
 			m := e.manifests[0]
 			e.relist(e.T, e.j.sink, append(e.manifests[1:], iceberg.NewManifestFile(2, m.FilePath(), m.Length(), 0, e.id).AddedFiles(1).AddedRows(999).Build()))

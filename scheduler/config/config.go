@@ -25,6 +25,9 @@ type Config struct {
 	Limits    Limits             `koanf:"limits"`
 	Log       Log                `koanf:"log"`
 	HTTP      HTTP               `koanf:"http"`
+
+	Lineage       Lineage  `koanf:"lineage"`
+	CommitReports Receiver `koanf:"commit_reports"`
 }
 
 // TLS are PEM files. ClientCA, if set, demands client certificates that it signed.

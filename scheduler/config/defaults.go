@@ -152,6 +152,7 @@ func (c *Config) OwnPaths() []string {
 		}
 	}
 	c.eachSecret(func(_ string, s Secret) { add(s.File()) })
+	add(c.Lineage.File, c.CommitReports.File)
 	return out
 }
 
@@ -202,6 +203,12 @@ func (c *Config) eachSecret(f func(key string, s Secret)) {
 		for _, k := range sortedKeys(c.Catalogs[name].Secret) {
 			visit("catalogs."+name+".secret."+k, c.Catalogs[name].Secret[k])
 		}
+	}
+	for _, k := range sortedKeys(c.Lineage.Headers) {
+		visit("lineage.headers."+k, c.Lineage.Headers[k])
+	}
+	for _, k := range sortedKeys(c.CommitReports.Headers) {
+		visit("commit_reports.headers."+k, c.CommitReports.Headers[k])
 	}
 	for _, sink := range sortedKeys(c.Plugins.Secrets) {
 		for _, k := range sortedKeys(c.Plugins.Secrets[sink]) {

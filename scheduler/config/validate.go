@@ -43,6 +43,7 @@ func (c *Config) Validate() error {
 	v.dispatch(&c.Dispatch)
 	v.timeouts(&c.Timeouts)
 	v.limits(&c.Limits)
+	v.receivers(c)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "text", "json")
 	return errors.Join(v.errs...)

@@ -74,6 +74,35 @@ type Record struct {
 	Warnings      []string         `json:"warnings,omitempty"`
 	TimingsMicros map[string]int64 `json:"timings_micros,omitempty"`
 	Dropped       int              `json:"dropped,omitempty"` // records of this job that did not fit the queue
+	Commit        *Commit          `json:"commit,omitempty"`
+}
+
+// Commit is what a job's commit did, as its format counts. Several jobs may share one.
+type Commit struct {
+	SnapshotID         int64  `json:"snapshot_id"`
+	SequenceNumber     int64  `json:"sequence_number"`
+	Operation          string `json:"operation"`
+	AddedFiles         int64  `json:"added_files"`
+	RemovedFiles       int64  `json:"removed_files"`
+	AddedDeleteFiles   int64  `json:"added_delete_files"`
+	RemovedDeleteFiles int64  `json:"removed_delete_files"`
+	AddedRows          int64  `json:"added_rows"`
+	RemovedRows        int64  `json:"removed_rows"`
+	Partitions         *int64 `json:"partitions,omitempty"` // touched; absent: not known
+	TotalFiles         *int64 `json:"total_files,omitempty"`
+	TotalRows          *int64 `json:"total_rows,omitempty"`
+}
+
+// text is the commit in words.
+func (c *Commit) text() string {
+	out := fmt.Sprintf("snapshot %d, sequence number %d, %s: files +%d -%d, rows +%d -%d", c.SnapshotID, c.SequenceNumber, c.Operation, c.AddedFiles, c.RemovedFiles, c.AddedRows, c.RemovedRows)
+	if c.AddedDeleteFiles > 0 || c.RemovedDeleteFiles > 0 {
+		out += fmt.Sprintf(", delete files +%d -%d", c.AddedDeleteFiles, c.RemovedDeleteFiles)
+	}
+	if c.Partitions != nil {
+		out += ", " + plural(int(*c.Partitions), "partition")
+	}
+	return out
 }
 
 // Failure is an error as clients see it.

@@ -30,6 +30,9 @@ func (h *History) WriteText(w io.Writer) error {
 		if e.Error != nil && e.State != "successful" {
 			head("error", "%s", e.Error.text())
 		}
+		if e.Commit != nil {
+			head("commit", "%s", e.Commit.text())
+		}
 		if e.Dropped > 0 {
 			head("note", "%s did not fit the log", plural(e.Dropped, "event"))
 		}

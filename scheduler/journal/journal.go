@@ -21,7 +21,8 @@ import (
 //
 //	1  records without checksums, accepted manifests listed in the commit state
 //	2  a checksum behind every record
-const Format = 2
+//	3  the requests of attempts that carry several jobs lie in records of their own
+const Format = 3
 
 // Errors that Open, Update and View return, wrapped with the file's name.
 var (
@@ -42,8 +43,11 @@ var (
 	bucketManifests = []byte("manifests") // job/stage/task → Manifest
 	bucketOutputs   = []byte("outputs")   // job/stage/task → Output
 	bucketDuties    = []byte("duties")    // prefix → Duty
+	bucketGroups    = []byte("groups")    // group id → Group
+	bucketOutbox    = []byte("outbox")    // place, 8 bytes → Outgoing
 	buckets         = [][]byte{
 		bucketMeta, bucketJobs, bucketKeys, bucketCommits, bucketAccepted, bucketTasks, bucketAttempts, bucketManifests, bucketOutputs, bucketDuties,
+		bucketGroups, bucketOutbox,
 	}
 
 	keyFormat = []byte("format") // without a checksum: it says whether there are any

@@ -34,6 +34,8 @@ type Job struct {
 	Trace          string            `json:"trace,omitempty"`        // W3C traceparent of the submission
 	CancelledBy    string            `json:"cancelled_by,omitempty"` // who was told that it is or will be Cancelled; empty once a write is planned
 	RootBegun      bool              `json:"root_begun,omitempty"`   // a scheduler root other than a commit may have taken effect
+	Lineage        json.RawMessage   `json:"lineage,omitempty"`      // what it reads and writes, as its lineage events say it; while it is open
+	Landing        *Landing          `json:"landing,omitempty"`      // how its commit landed, as far as its format counts
 
 	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
 	Keep *KeepRows `json:"-"`
@@ -87,6 +89,14 @@ type Write struct {
 	Location string `json:"location,omitempty"`
 	// Repeatable says of each stage whether a task that runs again gives the same rows.
 	Repeatable []bool `json:"repeatable,omitempty"`
+}
+
+// Landing is what a commit did, as the snapshot's summary has it. Several jobs may share one.
+type Landing struct {
+	SnapshotID     int64             `json:"snapshot_id"`
+	SequenceNumber int64             `json:"sequence_number,omitempty"`
+	Operation      string            `json:"operation,omitempty"` // append, overwrite, delete, replace
+	Summary        map[string]string `json:"summary,omitempty"`   // counts and totals
 }
 
 // Session is an external write session as it was begun.
@@ -162,4 +172,10 @@ type Accepted struct {
 	Job   string          `json:"job"`
 	Task  int             `json:"task"`
 	Entry json.RawMessage `json:"entry"`
+}
+
+// Group is the seal of an attempt that carries the units of several jobs: the coordinator's record, opaque here.
+type Group struct {
+	ID     string          `json:"id"`
+	Record json.RawMessage `json:"record"`
 }

@@ -152,3 +152,15 @@ func (t *Tx) DropDuty(prefix string) error { return t.tx.Bucket(bucketDuties).De
 
 // Duties visits all clean-up duties.
 func (t *Tx) Duties(f func(*Duty) error) error { return each(t, bucketDuties, nil, f) }
+
+// PutGroup writes the seal of a group.
+func (t *Tx) PutGroup(g *Group) error { return put(t, bucketGroups, []byte(g.ID), g) }
+
+// Group reads the seal of a group; ErrMissing.
+func (t *Tx) Group(id string) (*Group, error) { return get[Group](t, bucketGroups, []byte(id)) }
+
+// Groups visits all seals of groups.
+func (t *Tx) Groups(f func(*Group) error) error { return each(t, bucketGroups, nil, f) }
+
+// DropGroup forgets the seal of a group.
+func (t *Tx) DropGroup(id string) error { return t.tx.Bucket(bucketGroups).Delete([]byte(id)) }

@@ -39,6 +39,9 @@ type pendingWrite struct {
 }
 
 func (b *builder) placeWrite(st Stage, node *Node) error {
+	if err := b.guard(&st); err != nil {
+		return err
+	}
 	keys, why := b.distributionKeys(st)
 	if why != "" {
 		st.Notes = append(st.Notes, why)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,11 +21,14 @@ type Request struct {
 	Limits  Limits
 	Tuning  Tuning
 	// A write has Table, Spec and Output; a SELECT has none of them.
-	Table        string // for messages
-	Create       bool   // the commit creates the table
+	Table        string   // for messages
+	Create       bool     // the commit creates the table
+	Operation    string   // of the commit, for EXPLAIN; empty: append
+	Commit       []string // what the commit does besides adding rows, for EXPLAIN
 	Spec         *planv1.WriteSpec
 	Output       []*planv1.OutputColumn
 	Distribution Distribution
+	Guard        *Guard // a write's rows must satisfy it; nil: nothing
 	// MaxResultBytes caps a SELECT's result.
 	MaxResultBytes int64
 	Keep           bool      // a SELECT's rows stay on executors, for the scheduler to fetch and keep: a cached table
@@ -36,6 +40,7 @@ type Request struct {
 // Tuning is what a session asks for.
 type Tuning struct {
 	Partitions int32 // of each hash exchange; 0: by size
+	NoSplice   bool  // nothing of Parquet files is copied as it is
 }
 
 // Plan is what runs: stages of tasks, and an operator that the scheduler runs once after them.
@@ -78,7 +83,7 @@ func (b *builder) writeWork(text string) *planv1.Task {
 	spec := proto.CloneOf(b.req.Spec)
 	spec.SinkState = nil // executors have no use for it, and it may be large
 	return &planv1.Task{Sql: text, Work: &planv1.Task_Write{Write: &planv1.WriteTask{
-		Columns: b.req.Output, Spec: spec, SortForPartitions: SortForPartitions(b.req.Spec),
+		Columns: b.req.Output, Spec: spec, SortForPartitions: SortForPartitions(b.req.Spec), Splice: !b.req.Tuning.NoSplice && !spec.GetFiles().GetNoSplice(),
 	}}}
 }
 
@@ -92,13 +97,14 @@ func (s Stage) Task(i int) *planv1.Task {
 	}
 	out := &planv1.Task{Stage: s.ID, Task: int32(i), Sql: common.GetSql(), Sources: s.Split.Shares[i]}
 	work := s.work
-	if work == nil {
+	if work == nil || common.GetWrite().GetRewrite() != nil { // tasks that rewrite files differ in what they are about
 		work = common
 	}
 	switch w := work.GetWork().(type) {
 	case *planv1.Task_Write:
 		out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 			Columns: w.Write.GetColumns(), Spec: w.Write.GetSpec(), SortForPartitions: w.Write.GetSortForPartitions(),
+			Rewrite: w.Write.GetRewrite(), RowLineage: w.Write.GetRowLineage(), Splice: w.Write.GetSplice(),
 		}}
 	case *planv1.Task_Result:
 		out.Work = &planv1.Task_Result{Result: &planv1.ResultTask{MaxBytes: w.Result.GetMaxBytes()}}
@@ -192,13 +198,14 @@ func FieldByID(fields []*planv1.Field, id int32) *planv1.Field {
 }
 
 func commitLabel(r Request) string {
+	operation := cmp.Or(r.Operation, "append")
 	switch {
 	case r.Create:
 		return r.Table + " (creates the table)"
 	case r.Spec.GetBaseVersion() == "":
-		return r.Table + " (append, the table has no data yet)"
+		return r.Table + " (" + operation + ", the table has no data yet)"
 	}
-	return r.Table + " (append, planned on version " + r.Spec.GetBaseVersion() + ")"
+	return r.Table + " (" + operation + ", planned on version " + r.Spec.GetBaseVersion() + ")"
 }
 
 func scanNode(s *planv1.Source) *Node {

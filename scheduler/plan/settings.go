@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/signet-io/signet/scheduler/lineage"
+	"github.com/signet-io/signet/scheduler/summary"
 )
 
 // Names of the settings that a statement may carry.
@@ -18,6 +21,16 @@ const (
 	SettingRoot           = "signet.scheduler.root"
 	SettingTaskPolicy     = "signet.task_policy"
 	SettingPipelined      = "signet.pipelined"
+	SettingOverwriteMode  = "signet.write.overwrite-mode"
+	SettingWapBranch      = "signet.wap_branch"
+	SettingSplice         = "signet.splice.enabled"
+	// SettingSummary is the beginning of settings that become properties of the snapshot that the statement commits: what is behind it is the property's
+	// name. Spark's write option for it has the same name.
+	SettingSummary = "signet.snapshot-property."
+	// SettingLineage is the beginning of settings that say something of the statement's lineage events, and nothing of what it does.
+	SettingLineage       = "signet.lineage."
+	SettingLineageJob    = SettingLineage + "job"
+	SettingLineageParent = SettingLineage + "parent"
 )
 
 // Settings is what a statement's settings ask for.
@@ -30,7 +43,21 @@ type Settings struct {
 	Root           string // names of operators
 	TaskPolicy     string // push, pull; empty: not set
 	Pipelined      bool   // rows reach the client while the job runs
+	OverwriteMode  string // static, dynamic; empty: not set
+	WapBranch      string // of writes that name none; empty: not set
+	NoSplice       bool   // nothing of Parquet files is copied as it is
+
+	Summary map[string]string // properties of the snapshot that the statement commits
+
+	LineageJob    string          // name of the job in lineage events; empty: made of the statement
+	LineageParent *lineage.Parent // nil: none
 }
+
+// What INSERT OVERWRITE t removes, as the setting says it.
+const (
+	OverwriteStatic  = "static"  // all rows
+	OverwriteDynamic = "dynamic" // those of the partitions that rows are written to
+)
 
 var settings = map[string]func(*Settings, string) error{
 	SettingPlanner: func(s *Settings, v string) error {
@@ -56,11 +83,40 @@ var settings = map[string]func(*Settings, string) error{
 		s.TaskPolicy = v
 		return oneOf(v, "push", "pull")
 	},
+	SettingOverwriteMode: func(s *Settings, v string) error {
+		s.OverwriteMode = strings.ToLower(v)
+		return oneOf(s.OverwriteMode, OverwriteStatic, OverwriteDynamic)
+	},
+	SettingWapBranch: func(s *Settings, v string) error {
+		s.WapBranch = v
+		if v == "" {
+			return fmt.Errorf("want the name of a branch")
+		}
+		return nil
+	},
 	SettingPipelined: func(s *Settings, v string) (err error) {
 		if s.Pipelined, err = strconv.ParseBool(v); err != nil {
 			return fmt.Errorf("want true or false")
 		}
 		return nil
+	},
+	SettingSplice: func(s *Settings, v string) error {
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("want true or false")
+		}
+		s.NoSplice = !on
+		return nil
+	},
+	SettingLineageJob: func(s *Settings, v string) error {
+		if s.LineageJob = v; v == "" || len(v) > 256 {
+			return fmt.Errorf("want a name of at most 256 bytes")
+		}
+		return nil
+	},
+	SettingLineageParent: func(s *Settings, v string) (err error) {
+		s.LineageParent, err = lineage.ParseParent(v)
+		return err
 	},
 }
 
@@ -69,14 +125,32 @@ func ParseSettings(m map[string]string) (Settings, error) {
 	out := Settings{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		set, ok := settings[name]
+		if key, is := strings.CutPrefix(name, SettingSummary); is {
+			set, ok = func(s *Settings, v string) error { return s.setSummary(key, v) }, true
+		}
 		if !ok {
-			return out, &Error{Message: fmt.Sprintf("there is no setting %q", name), Hint: "settings are " + strings.Join(slices.Sorted(maps.Keys(settings)), ", ")}
+			known := append(slices.Sorted(maps.Keys(settings)), SettingSummary+"NAME")
+			return out, &Error{Message: fmt.Sprintf("there is no setting %q", name), Hint: "settings are " + strings.Join(known, ", ")}
 		}
 		if err := set(&out, m[name]); err != nil {
 			return out, &Error{Message: fmt.Sprintf("setting %s is %q: %v", name, m[name], err)}
 		}
 	}
 	return out, nil
+}
+
+func (s *Settings) setSummary(key, value string) error {
+	if err := summary.Check(key, value); err != nil {
+		return err
+	}
+	if len(s.Summary) == summary.MaxCount {
+		return fmt.Errorf("a snapshot has at most %d properties of the user", summary.MaxCount)
+	}
+	if s.Summary == nil {
+		s.Summary = map[string]string{}
+	}
+	s.Summary[key] = value
+	return nil
 }
 
 func oneOf(v string, allowed ...string) error {
@@ -106,7 +180,7 @@ func (s Settings) Apply(r *Request) error {
 	if s.BroadcastBytes != 0 {
 		r.Limits.BroadcastBytes = s.BroadcastBytes
 	}
-	r.Tuning.Partitions = s.Partitions
+	r.Tuning.Partitions, r.Tuning.NoSplice = s.Partitions, s.NoSplice
 	if s.Root == "" {
 		return nil
 	}

@@ -196,7 +196,7 @@ func tree(r Request, staged *executorv1.StagedQuery) *Node {
 	last := fragments[len(fragments)-1]
 	if r.Spec != nil {
 		write := &Node{Op: OpWrite, Label: r.Table, Details: writeLines(r), Inputs: []*Node{last}}
-		return &Node{Op: OpCommit, Label: commitLabel(r), Inputs: []*Node{write}}
+		return &Node{Op: OpCommit, Label: commitLabel(r), Details: r.Commit, Inputs: []*Node{write}}
 	}
 	if !stages[len(stages)-1].GetSingle() {
 		last = &Node{Op: OpCoalesce, Inputs: []*Node{last}} // of all tasks' rows; dropped where one task gives them

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -393,21 +394,43 @@ func TestFillParts_KeepsOrderAndLeavesThePlanAlone(t *testing.T) {
 func TestParseSettings(t *testing.T) {
 	s, err := ParseSettings(map[string]string{
 		SettingPlanner: "adaptive", SettingMinTaskBytes: "10", SettingMaxTasks: "3", SettingPartitions: "5", SettingBroadcastBytes: "0",
-		SettingRoot: "Result", SettingTaskPolicy: "pull", SettingPipelined: "true",
+		SettingRoot: "Result", SettingTaskPolicy: "pull", SettingPipelined: "true", SettingSplice: "false",
 	})
 	require.NoError(t, err)
-	require.Equal(t, Settings{Mode: Adaptive, MinTaskBytes: 10, MaxTasks: 3, Partitions: 5, BroadcastBytes: -1, Root: "Result", TaskPolicy: "pull", Pipelined: true}, s)
+	require.Equal(t, Settings{Mode: Adaptive, MinTaskBytes: 10, MaxTasks: 3, Partitions: 5, BroadcastBytes: -1, Root: "Result", TaskPolicy: "pull", Pipelined: true, NoSplice: true}, s)
 	r := Request{Root: func(n *Node) bool { return n.Op == OpWrite }}
 	require.NoError(t, s.Apply(&r))
 	require.Equal(t, Limits{MinBytes: 10, MaxTasks: 3, BroadcastBytes: -1}, r.Limits)
+	require.Equal(t, Tuning{Partitions: 5, NoSplice: true}, r.Tuning)
 	require.True(t, r.Root(node(OpResult)) && r.Root(node(OpCommit)) && r.Root(node(OpWrite)))
 	for name, v := range map[string]string{
 		"signet.plannr": "static", SettingPlanner: "clever", SettingMinTaskBytes: "0", SettingMaxTasks: "-1", SettingPartitions: "1e9", SettingBroadcastBytes: "x",
-		SettingRoot: "Sort", SettingTaskPolicy: "both", SettingPipelined: "perhaps",
+		SettingRoot: "Sort", SettingTaskPolicy: "both", SettingPipelined: "perhaps", SettingSplice: "perhaps",
+		SettingSummary: "x", SettingSummary + "total-records": "9", SettingSummary + "a b": "x", SettingSummary + "k": "a\x00",
 	} {
 		_, err := ParseSettings(map[string]string{name: v})
 		require.ErrorContains(t, err, name)
 	}
+}
+
+func TestParseSettings_SnapshotProperties(t *testing.T) {
+	m := map[string]string{SettingMaxTasks: "3"}
+	for i := range 32 {
+		m[SettingSummary+"k"+strconv.Itoa(i)] = "v"
+	}
+	s, err := ParseSettings(m)
+	require.NoError(t, err)
+	require.Len(t, s.Summary, 32)
+	require.Equal(t, "v", s.Summary["k31"])
+	m[SettingSummary+"more"] = "v"
+	_, err = ParseSettings(m)
+	require.ErrorContains(t, err, "at most 32")
+	_, err = ParseSettings(map[string]string{SettingSummary + "wap.id": "x"})
+	require.ErrorContains(t, err, `the snapshot property "wap.id" is reserved`)
+	_, err = ParseSettings(map[string]string{"signet.plannr": ""})
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Contains(t, e.Hint, SettingSummary+"NAME")
 }
 
 func TestNew_NoRootWhereRowsLeaveEarlier_S33_S34_S35(t *testing.T) {

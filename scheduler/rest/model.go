@@ -66,6 +66,23 @@ type Job struct {
 	Finished      *time.Time        `json:"finished,omitempty"`
 	TimingsMicros map[string]int64  `json:"timings_micros"`
 	Trace         string            `json:"trace,omitempty"`
+	Commit        *Commit           `json:"commit,omitempty"`
+}
+
+// Commit is what a job's commit did, as its format counts. Several jobs may share one.
+type Commit struct {
+	SnapshotID         int64  `json:"snapshot_id"`
+	SequenceNumber     int64  `json:"sequence_number"`
+	Operation          string `json:"operation"`
+	AddedFiles         int64  `json:"added_files"`
+	RemovedFiles       int64  `json:"removed_files"`
+	AddedDeleteFiles   int64  `json:"added_delete_files"`
+	RemovedDeleteFiles int64  `json:"removed_delete_files"`
+	AddedRows          int64  `json:"added_rows"`
+	RemovedRows        int64  `json:"removed_rows"`
+	Partitions         *int64 `json:"partitions,omitempty"` // touched; absent: not known
+	TotalFiles         *int64 `json:"total_files,omitempty"`
+	TotalRows          *int64 `json:"total_rows,omitempty"`
 }
 
 // Progress counts.

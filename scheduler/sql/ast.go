@@ -16,18 +16,21 @@ type Select struct {
 	Query Query
 }
 
-// Insert is INSERT INTO table [(columns)] [BY NAME] query.
+// Insert is INSERT INTO table [PARTITION (…)] [(columns)] [BY NAME] query, and INSERT OVERWRITE where Overwrite is set.
 type Insert struct {
-	Table   Name
-	Columns []Ident // nil without a list; duplicates are for the planner to refuse
-	ByName  bool
-	Query   Query
+	Table     Name
+	Partition []PartitionValue
+	Columns   []Ident // nil without a list; duplicates are for the planner to refuse
+	ByName    bool
+	Overwrite *Overwrite // nil: nothing is removed
+	Query     Query
 }
 
 // CreateTable is CREATE TABLE, and CREATE TABLE AS where Query is set.
 type CreateTable struct {
 	Table       Name
 	IfNotExists bool
+	Replace     bool // CREATE OR REPLACE
 	// Columns are the table's. With Query they may only name the query's columns and have no type.
 	Columns    []ColumnDef
 	Partition  []PartitionTerm

@@ -27,7 +27,14 @@ func dump(s Statement) string {
 			}
 			b.WriteString(")")
 		}
+		b.WriteString(dumpOverwrite(s))
 		fmt.Fprintf(&b, "\n  query %s\n", dumpQuery(s.Query))
+	case *Truncate:
+		fmt.Fprintf(&b, "truncate table %s if-exists=%v\n", s.Table, s.IfExists)
+	case *Validate:
+		fmt.Fprintf(&b, "validate %s", dump(s.Statement))
+	case *Delete, *Update, *Merge:
+		b.WriteString(dumpRowLevel(s))
 	case *CreateTable:
 		dumpCreate(&b, s)
 	case *CreateSchema:
@@ -52,6 +59,8 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "show create table %s\n", s.Table)
 	case *Describe:
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
+	case *AlterTable, *Call, *ShowProperties, *ShowHistory:
+		dumpAlter(&b, s)
 	case *Cache:
 		fmt.Fprintf(&b, "cache table %s\n  query %s\n", DisplayIdent(s.Name.Text), dumpQuery(s.Query))
 	case *Uncache:
@@ -69,7 +78,11 @@ func dump(s Statement) string {
 func dumpQuery(q Query) string { return fmt.Sprintf("@%d %q", q.Offset, q.Text) }
 
 func dumpCreate(b *strings.Builder, s *CreateTable) {
-	fmt.Fprintf(b, "create table %s if-not-exists=%v\n", s.Table, s.IfNotExists)
+	replace := ""
+	if s.Replace {
+		replace = " or-replace=true"
+	}
+	fmt.Fprintf(b, "create table %s if-not-exists=%v%s\n", s.Table, s.IfNotExists, replace)
 	for _, c := range s.Columns {
 		fmt.Fprintf(b, "  column %s", DisplayIdent(c.Name.Text))
 		if c.Type != nil {

@@ -55,6 +55,12 @@ func (p *parser) statement() (Statement, error) {
 	switch keyword(t) {
 	case "INSERT":
 		return p.insert()
+	case "DELETE":
+		return p.delete()
+	case "UPDATE":
+		return p.update()
+	case "MERGE":
+		return p.merge()
 	case "CREATE":
 		return p.create()
 	case "DROP":
@@ -63,10 +69,18 @@ func (p *parser) statement() (Statement, error) {
 		return p.showStatement()
 	case "DESCRIBE", "DESC":
 		return p.describe()
+	case "ALTER":
+		return p.alter()
+	case "CALL":
+		return p.call()
 	case "EXPLAIN":
 		return p.explain()
 	case "CACHE":
 		return p.cache()
+	case "TRUNCATE":
+		return p.truncate()
+	case "VALIDATE":
+		return p.validate()
 	case "UNCACHE":
 		return p.uncache()
 	}
@@ -192,13 +206,8 @@ func (p *parser) explain() (Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch s := inner.(type) {
-	case *Select, *Insert:
+	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
-	case *CreateTable:
-		if s.Query != nil {
-			return &Explain{Statement: inner, Analyze: analyze}, nil
-		}
 	}
-	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT and CREATE TABLE AS")
+	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS")
 }

@@ -14,7 +14,7 @@ func (p *parser) create() (Statement, error) {
 	case p.accept("SCHEMA"), p.accept("NAMESPACE"):
 		return p.createSchema()
 	case t.is("OR"):
-		return nil, p.fail("CREATE OR REPLACE is not supported yet", "drop the table first")
+		return p.createOrReplace()
 	case t.isAny("TEMP", "TEMPORARY"):
 		return nil, p.fail("temporary tables are not supported", "use WITH name AS (…) inside the query")
 	case t.is("DATABASE"):

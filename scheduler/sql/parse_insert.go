@@ -2,28 +2,29 @@ package sql
 
 func (p *parser) insert() (Statement, error) {
 	p.pos++
+	ins := &Insert{}
 	switch t := p.peek(); {
-	case t.is("OVERWRITE"):
-		return nil, p.failAt(t, "INSERT OVERWRITE is not supported yet", "drop the table and use CREATE TABLE AS, or append with INSERT INTO")
+	case p.accept("OVERWRITE"):
+		ins.Overwrite = p.overwriteHead()
 	case t.is("OR"):
 		return nil, p.failAt(t, "INSERT OR "+keyword(p.peekAt(1))+" is not supported: tables have no keys", "use INSERT INTO")
+	default:
+		if err := p.expect("INTO", "write INSERT INTO table SELECT …"); err != nil {
+			return nil, err
+		}
+		if p.peek().is("TABLE") && p.peekAt(1).isName() {
+			p.pos++ // Spark's INSERT INTO TABLE t
+		}
 	}
-	if err := p.expect("INTO", "write INSERT INTO table SELECT …"); err != nil {
+	var err error
+	if ins.Table, err = p.targetName(); err != nil {
 		return nil, err
 	}
-	if p.peek().is("TABLE") && p.peekAt(1).isName() {
-		p.pos++ // Spark's INSERT INTO TABLE t
-	}
-	table, err := p.tableName()
-	if err != nil {
-		return nil, err
-	}
-	ins := &Insert{Table: table}
 	if p.peek().is("AS") {
 		return nil, p.fail("an alias for the target table is not supported", "leave it out")
 	}
-	if p.peek().is("PARTITION") {
-		return nil, p.fail("a PARTITION clause is not supported", "give the partition columns in the query; rows find their partitions themselves")
+	if err := p.partitionClause(ins); err != nil {
+		return nil, err
 	}
 	if ins.Columns, err = p.columnList(); err != nil {
 		return nil, err
@@ -36,6 +37,9 @@ func (p *parser) insert() (Statement, error) {
 	}
 	if ins.ByName && ins.Columns != nil {
 		return nil, p.failAt(byName, "BY NAME and a column list exclude each other", "drop one of them: BY NAME takes the names from the query")
+	}
+	if err := p.replaceWhere(ins); err != nil {
+		return nil, err
 	}
 	if t := p.peek(); t.is("OVERRIDING") {
 		return nil, p.failAt(t, "OVERRIDING is not supported: tables have no identity columns", "leave it out")

@@ -33,6 +33,10 @@ func (p *parser) showStatement() (Statement, error) {
 		return p.showSchemas()
 	case "TABLES":
 		return p.showTables()
+	case "TBLPROPERTIES", "PROPERTIES":
+		return p.showProperties()
+	case "BRANCHES", "TAGS", "SNAPSHOTS":
+		return p.showHistory(keyword(t))
 	case "CREATE":
 		if p.accept("TABLE") {
 			n, err := p.tableName()
@@ -43,7 +47,7 @@ func (p *parser) showStatement() (Statement, error) {
 		}
 	}
 	p.pos--
-	hint := "SHOW CATALOGS, SHOW SCHEMAS [FROM catalog], SHOW TABLES [FROM schema] and SHOW CREATE TABLE table are supported"
+	hint := "SHOW CATALOGS, SHOW SCHEMAS [FROM catalog], SHOW TABLES [FROM schema], SHOW CREATE TABLE table, SHOW TBLPROPERTIES table, and SHOW BRANCHES, TAGS and SNAPSHOTS FROM table are supported"
 	switch keyword(t) {
 	case "DATABASES":
 		hint = "write SHOW CATALOGS or SHOW SCHEMAS"
@@ -104,12 +108,7 @@ func (p *parser) describe() (Statement, error) {
 
 // refusals says, for statements that people will try, why they do not run and what to do.
 var refusals = map[string]string{
-	"DELETE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT … WHERE",
-	"UPDATE":     "Signet appends to tables; write a new table with CREATE TABLE … AS SELECT",
-	"MERGE":      "Signet appends to tables; use INSERT INTO … SELECT",
-	"TRUNCATE":   "drop the table and create it again",
-	"REPLACE":    "drop the table and create it again",
-	"ALTER":      "change the table with another engine; Signet follows its current schema",
+	"REPLACE":    "write CREATE OR REPLACE TABLE",
 	"COPY":       "use INSERT INTO table SELECT * FROM 'file' to load; the client prints SELECT as CSV or JSON",
 	"EXPORT":     "the client prints SELECT as CSV or JSON",
 	"IMPORT":     "use INSERT INTO table SELECT * FROM 'file'",
@@ -126,7 +125,6 @@ var refusals = map[string]string{
 	"ABORT":      "signet cancel ID cancels a job",
 	"INSTALL":    "extensions are fixed when the executor is built",
 	"LOAD":       "extensions are fixed when the executor is built",
-	"CALL":       "only statements that read or append run here",
 	"EXECUTE":    "send the statement itself",
 	"PREPARE":    "send the statement itself",
 	"DEALLOCATE": "send the statement itself",
@@ -147,14 +145,14 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT INTO, CREATE TABLE, CREATE SCHEMA, DROP TABLE, CACHE TABLE, SHOW, DESCRIBE and EXPLAIN are supported"
+const supported = "SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE, CREATE TABLE, CREATE SCHEMA, ALTER TABLE, DROP TABLE, CALL, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)
 	if hint, ok := refusals[word]; ok {
 		return p.fail(word+" is not supported yet", hint)
 	}
-	if near := nearest(word, []string{"SELECT", "INSERT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "WITH", "VALUES", "FROM"}); near != "" {
+	if near := nearest(word, []string{"SELECT", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "ALTER", "CALL", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
 		return p.unexpected("a statement", "did you mean "+near+"?")
 	}
 	return p.unexpected("a statement", supported)

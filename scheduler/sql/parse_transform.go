@@ -68,6 +68,11 @@ func (p *parser) transformParam(kind planv1.TransformKind) (int32, error) {
 
 func (p *parser) columnRef() (Ident, error) {
 	id, err := p.ident("a column name")
+	for err == nil && p.nested && p.accept(".") {
+		var part Ident
+		part, err = p.ident("a column name")
+		id.Text += "." + part.Text
+	}
 	if err == nil && p.peek().is(".") {
 		return id, p.fail("fields inside structs are not supported here yet", "use a column of the table")
 	}

@@ -14,6 +14,8 @@ type parser struct {
 	toks  []Token
 	pos   int
 	depth int
+	// nested: columns of terms may be fields inside structs.
+	nested bool
 }
 
 // eof is returned by peek behind the last token; it matches no keyword.

@@ -98,7 +98,7 @@ func (a *attempt) look(t *table) (done bool, err error) {
 	if err := b.landable(t); err != nil {
 		return false, permanent(ref, err)
 	}
-	if b.files == 0 { // C16
+	if b.nothing() { // C16
 		a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
 		if id := t.HeadID(); id != nil {
 			a.resp.Version = versionOf(*id)
@@ -142,7 +142,7 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	}
 	s := &meta.Snapshot{
 		ID: b.snapshotID, ParentID: base.HeadID(), TimestampMS: max(a.sink.now().UnixMilli(), base.LastUpdatedMS),
-		SchemaID: &base.CurrentSchemaID, Summary: b.summary(head),
+		SchemaID: &base.CurrentSchemaID,
 	}
 	if s.ID == 0 {
 		if s.ID, err = freshID(base); err != nil {
@@ -160,7 +160,14 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	if err != nil {
 		return nil, nil, err
 	}
+	gone := &removal{}
+	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND && b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE {
+		if old, gone, err = a.remove(ctx, base, head, s, old); err != nil {
+			return nil, nil, err
+		}
+	}
 	manifests = append(manifests, old...)
+	s.Summary = b.summary(head, gone)
 	// The job is in the name so that what a process that died has left can be told from other writers' files.
 	s.ManifestList = metadataPath(location, "snap-%d-%d-%s-%s.avro", s.ID, a.n, b.units[0].GetJobId(), a.nonce)
 	h := icefile.ListHeader{Version: base.FormatVersion, SnapshotID: s.ID, ParentID: s.ParentID, SequenceNumber: s.SequenceNumber, FirstRowID: base.NextRowID}
@@ -184,7 +191,7 @@ func freshID(base *meta.Metadata) (int64, error) {
 	}
 }
 
-// parents are the manifests of the head, all of them.
+// parents are the manifests of the head that have files.
 func (a *attempt) parents(ctx context.Context, base *meta.Metadata, head *meta.Snapshot) ([]icefile.Manifest, error) {
 	if head == nil {
 		return nil, nil
@@ -193,8 +200,8 @@ func (a *attempt) parents(ctx context.Context, base *meta.Metadata, head *meta.S
 	if err != nil {
 		return nil, err
 	}
-	out := make([]icefile.Manifest, len(manifests))
-	for i, m := range manifests {
+	out := make([]icefile.Manifest, 0, len(manifests))
+	for _, m := range manifests {
 		if m.SnapshotID == nil {
 			m.SnapshotID = &head.ID // the nearest that is known
 		}
@@ -203,7 +210,10 @@ func (a *attempt) parents(ctx context.Context, base *meta.Metadata, head *meta.S
 				return nil, err
 			}
 		}
-		out[i] = m
+		if m.Files.Known() && m.Files.Live() == 0 { // it says what an earlier snapshot removed
+			continue
+		}
+		out = append(out, m)
 	}
 	return out, nil
 }

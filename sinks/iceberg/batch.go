@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,21 @@ type batch struct {
 	units      []*sinkv1.Unit
 	markers    []string
 	jobs       []string
-	refs       []*ref
+	refs       []*ref // manifests
+	logs       []*ref // lists of changes
 	files      int64
 	rows       int64
 	bytes      int64
 	nulls      map[int32]bool // optional columns that may hold NULLs in some file
 	partitions int            // touched; -1: too many to know
 	snapshotID int64          // format version 1; otherwise chosen per call
+	changes    sinkv1.Totals  // replaced files, deleted and updated rows
+
+	// What the lists of changes hold; read when a commit is built.
+	changed  bool
+	replaced map[string]*change // by path
+	written  map[string]bool    // partitions, by tupleKey
+	deletes  []*change
 }
 
 func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
@@ -36,7 +45,7 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}}
+	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}, replaced: map[string]*change{}, written: map[string]bool{}}
 	switch {
 	case len(b.units) == 0:
 		return nil, errors.New("a commit without units")
@@ -44,10 +53,12 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 		return nil, errors.New("a commit without a marker property")
 	case p.GetCreatesTable() != (req.GetMode() == sinkv1.WriteMode_WRITE_MODE_CREATE):
 		return nil, fmt.Errorf("%w: write mode %s", errState, req.GetMode())
-	case req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE && req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND:
+	case !supported(req.GetMode()):
 		return nil, fmt.Errorf("write mode %s is not supported by the sink iceberg", req.GetMode())
-	case len(b.units) > 1 && (p.GetFormatVersion() == 1 || p.GetCreatesTable()):
-		return nil, errors.New("a table of format version 1, or one that is being created, takes one job per commit")
+	case p.Mode != modeState(req.GetMode()):
+		return nil, fmt.Errorf("%w: write mode %s, prepared was %s", errState, req.GetMode(), sinkv1.WriteMode(p.Mode))
+	case len(b.units) > 1 && (p.GetFormatVersion() == 1 || req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND):
+		return nil, errors.New("a table of format version 1, or a commit that does more than append, takes one job per commit")
 	}
 	tuples, many, paths := map[uint64]bool{}, false, map[string]bool{}
 	for _, u := range b.units {
@@ -78,9 +89,14 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 			return fmt.Errorf("job %s: manifest %s comes twice", u.GetJobId(), r.Path)
 		}
 		paths[key] = true
-		b.refs = append(b.refs, r)
-		b.snapshotID = r.SnapshotID
+		if r.Kind == refChanges {
+			b.logs = append(b.logs, r)
+		} else {
+			b.refs = append(b.refs, r)
+			b.snapshotID = r.SnapshotID
+		}
 		got.Files, got.Rows, got.Bytes = got.Files+r.Files, got.Rows+r.Rows, got.Bytes+r.Bytes
+		got.ReplacedFiles, got.DeletedRows, got.UpdatedRows = got.ReplacedFiles+r.ReplacedFiles, got.DeletedRows+r.DeletedRows, got.UpdatedRows+r.UpdatedRows
 		for _, id := range r.Nulls {
 			b.nulls[id] = true
 		}
@@ -93,9 +109,55 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 		return fmt.Errorf("job %s: its references hold %d files, %d rows, %d bytes; the unit says %d, %d, %d", u.GetJobId(),
 			got.Files, got.Rows, got.Bytes, want.GetFiles(), want.GetRows(), want.GetBytes())
 	}
+	if want := u.GetTotals(); want != nil && (want.GetReplacedFiles() != got.ReplacedFiles || want.GetDeletedRows() != got.DeletedRows || want.GetUpdatedRows() != got.UpdatedRows) {
+		return fmt.Errorf("job %s: its references replace %d files, delete %d rows and update %d; the unit says %d, %d, %d", u.GetJobId(),
+			got.ReplacedFiles, got.DeletedRows, got.UpdatedRows, want.GetReplacedFiles(), want.GetDeletedRows(), want.GetUpdatedRows())
+	}
 	b.files, b.rows, b.bytes = b.files+got.Files, b.rows+got.Rows, b.bytes+got.Bytes
+	b.changes.ReplacedFiles += got.ReplacedFiles
+	b.changes.DeletedRows += got.DeletedRows
+	b.changes.UpdatedRows += got.UpdatedRows
 	return nil
 }
+
+func supported(m sinkv1.WriteMode) bool {
+	switch m {
+	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL,
+		sinkv1.WriteMode_WRITE_MODE_REWRITE:
+		return true
+	}
+	return false
+}
+
+// modeState is the mode as the state has it.
+func modeState(m sinkv1.WriteMode) int32 {
+	if m == sinkv1.WriteMode_WRITE_MODE_APPEND || m == sinkv1.WriteMode_WRITE_MODE_CREATE {
+		return 0
+	}
+	return int32(m)
+}
+
+// nothing reports whether the commit would change nothing. What overwrites removes is only found out at the table.
+func (b *batch) nothing() bool {
+	if b.files > 0 || b.changes.ReplacedFiles > 0 {
+		return false
+	}
+	return b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_OVERWRITE || b.plan.GetScope().GetPartitions()
+}
+
+// what names the statement in messages.
+func (b *batch) what() string {
+	switch b.req.GetMode() {
+	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
+		return "overwrite"
+	case sinkv1.WriteMode_WRITE_MODE_REWRITE:
+		return "rewrite"
+	}
+	return b.operation()
+}
+
+// operation of a row-level write.
+func (b *batch) operation() string { return cmp.Or(b.plan.Operation, "update") }
 
 // create starts to create the manifests that came within their references, beside the load of the table. The commit waits for it. Their names are
 // this try's own: an earlier one may have created its manifests before it failed.

@@ -281,10 +281,14 @@ func TestCommit_SeveralUnitsInOneSnapshot(t *testing.T) {
 	a, b := newJob(t, h, c), newJob(t, h, c)
 	require.NoError(t, a.stage(a.write(row{vInt(1), vStr("x")}, row{vInt(2), vStr("y")})))
 	require.NoError(t, b.stage(b.write(row{vInt(3), vStr("y")})))
-	resp, err := c.Commit(t.Context(), a.request(a.unit(), b.unit()))
+	ua, ub := a.unit(), b.unit()
+	ua.Properties = map[string]string{"signet.user": "ann", "signet.query-hash": "h", "ticket": "7", "added-records": "999", "signet.x": "y"}
+	ub.Properties = map[string]string{"signet.user": "bob", "signet.query-hash": "h", "ticket": "8", "also": "b"}
+	resp, err := c.Commit(t.Context(), a.request(ua, ub))
 	require.NoError(t, err)
 	require.Equal(t, sinkv1.Outcome_OUTCOME_COMMITTED, resp.GetOutcome(), resp.GetMessage())
 	p := h.table().CurrentSnapshot().Summary.Properties
+	require.Equal(t, []string{"ann,bob", "h", "7", "b", "3", ""}, []string{p["signet.user"], p["signet.query-hash"], p["ticket"], p["also"], p["added-records"], p["signet.x"]})
 	require.Equal(t, a.marker()+","+b.marker(), p[summaryMarkers])
 	require.Equal(t, a.id+","+b.id, p["signet.job-ids"])
 	require.Equal(t, "2", p["changed-partition-count"])

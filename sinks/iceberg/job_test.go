@@ -32,6 +32,8 @@ type job struct {
 	refs   []*sinkv1.StagedRef
 	totals *sinkv1.Totals
 
+	replaced []*planv1.ReplacedFile // by the first task
+
 	lastPath string // of the file written last
 }
 
@@ -60,8 +62,20 @@ func (j *job) stage(groups ...[]*planv1.DataFile) error {
 	send := func(r *sinkv1.StageRequest) { _ = st.Send(r) } // an early end shows in CloseAndRecv
 	send(&sinkv1.StageRequest{Part: &sinkv1.StageRequest_Header{Header: &sinkv1.StageHeader{Table: j.h.ref(), Spec: j.spec, JobId: j.id}}})
 	totals := &sinkv1.Totals{}
+	if len(groups) == 0 && j.replaced != nil {
+		groups = [][]*planv1.DataFile{nil}
+	}
 	for i, g := range groups {
-		chunks, err := manifest.Encode(j.header(int32(i)), g)
+		var replaced []*planv1.ReplacedFile
+		if i == 0 {
+			replaced = j.replaced
+		}
+		for _, r := range replaced {
+			totals.ReplacedFiles++
+			totals.DeletedRows += r.GetDeletedRows()
+			totals.UpdatedRows += r.GetUpdatedRows()
+		}
+		chunks, err := manifest.Encode(j.header(int32(i)), g, replaced...)
 		require.NoError(j.t, err)
 		for _, c := range chunks {
 			send(&sinkv1.StageRequest{Part: &sinkv1.StageRequest_Manifest{Manifest: c}})

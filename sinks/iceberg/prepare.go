@@ -21,7 +21,7 @@ func (s *Sink) prepare(ctx context.Context, h Host, req *sinkv1.PrepareWriteRequ
 	if req.GetMode() == sinkv1.WriteMode_WRITE_MODE_CREATE {
 		return s.prepareCreate(ctx, h, req)
 	}
-	if req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND {
+	if !supported(req.GetMode()) {
 		return nil, permanent(req.GetTable(), fmt.Errorf("write mode %s is not supported by the sink iceberg", req.GetMode()))
 	}
 	t, err := s.existing(ctx, h, req.GetTable())
@@ -31,7 +31,7 @@ func (s *Sink) prepare(ctx context.Context, h Host, req *sinkv1.PrepareWriteRequ
 	if t.FormatVersion == 1 && !s.version1 {
 		return nil, permanent(req.GetTable(), errVersion1)
 	}
-	spec, err := appendSpec(t.Metadata)
+	spec, err := writeSpec(t.Metadata, req)
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)
 	}
@@ -46,6 +46,11 @@ var errNewVersion1 = errors.New("format version 1 is not supported for writing; 
 
 // appendSpec is the write spec of an append to a table as it is.
 func appendSpec(m *meta.Metadata) (*planv1.WriteSpec, error) {
+	return writeSpec(m, &sinkv1.PrepareWriteRequest{Mode: sinkv1.WriteMode_WRITE_MODE_APPEND})
+}
+
+// writeSpec is the write spec of a write to a table as it is.
+func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.WriteSpec, error) {
 	if err := writable(m); err != nil {
 		return nil, err
 	}
@@ -61,7 +66,16 @@ func appendSpec(m *meta.Metadata) (*planv1.WriteSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := newSpec(layout{uuid: m.UUID, location: m.Location, version: m.FormatVersion, schema: schema, spec: spec, order: order, properties: m.Properties}, nil)
+	if b := req.GetBranch(); b != "" && b != meta.MainBranch {
+		return nil, fmt.Errorf("branch %q: only the main branch is written", b)
+	}
+	how, err := newIntent(m, schema, req)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newSpec(layout{
+		uuid: m.UUID, location: m.Location, version: m.FormatVersion, schema: schema, spec: spec, order: order, properties: m.Properties, intent: how,
+	}, nil)
 	if err == nil && m.HeadID() != nil {
 		w.BaseVersion = strconv.FormatInt(*m.HeadID(), 10)
 	}
@@ -90,6 +104,7 @@ type layout struct {
 	spec           *meta.Spec
 	order          *meta.SortOrder
 	properties     map[string]string
+	intent         intent
 }
 
 func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
@@ -100,11 +115,11 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 	if err := writableTypes(l.schema, l.version); err != nil {
 		return nil, err
 	}
-	p := &properties{all: l.properties}
+	p := &properties{all: l.properties, warnings: l.intent.warnings}
 	w := &planv1.WriteSpec{
 		TableUuid: l.uuid, Schema: &planv1.Schema{Fields: l.schema.Fields}, SchemaId: l.schema.ID, SpecId: l.spec.ID, Partition: partition,
 		Files: p.fileRules(), DataLocation: p.dataLocation(l.location), FormatVersion: int32(l.version), CreatesTable: create != nil,
-		Distribution: p.distribution(),
+		Distribution: p.distribution(), Scope: l.intent.scope, RowChanges: l.intent.changes,
 	}
 	if err := l.order.Check(l.schema); err != nil {
 		p.warnings = append(p.warnings, fmt.Sprintf("sort order %d is not honoured: %v", l.order.ID, err))
@@ -112,7 +127,10 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 		w.SortOrderId, w.Sort = l.order.ID, l.order.Fields
 	}
 	w.Files.Metrics = p.metricsModes(l.schema, l.order)
-	st := state{Location: l.location, SchemaJSON: l.schema.JSON, SpecJSON: l.spec.Document(), ManifestSize: p.positive(propManifestSize, defaultManifestSize), Create: create}
+	st := state{
+		Location: l.location, SchemaJSON: l.schema.JSON, SpecJSON: l.spec.Document(), ManifestSize: p.positive(propManifestSize, defaultManifestSize), Create: create,
+		Mode: modeState(l.intent.mode), Operation: l.intent.operation, Isolation: l.intent.isolation, BaseSequence: l.intent.sequence,
+	}
 	if w.SinkState, err = st.encode(); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ const (
 	propMetricsMax     = "write.metadata.metrics.max-inferred-column-defaults"
 	propFormatVersion  = "format-version"
 	propEncryptionKey  = "encryption.key-id"
+	propSplice         = "signet.splice.enabled"
 )
 
 const (
@@ -71,7 +72,15 @@ func (p *properties) fileRules() *planv1.FileRules {
 		TargetFileSizeBytes: p.positive(propTargetFileSize, defaultTargetFileSize), Codec: defaultCodec,
 		RowGroupBytes: p.positive(propRowGroupBytes, 0), RowGroupRows: p.positive(propRowGroupRows, 0),
 	}
-	if c, ok := p.all[propCodec]; ok {
+	if text, ok := p.all[propSplice]; ok {
+		on, err := strconv.ParseBool(strings.TrimSpace(text))
+		if r.NoSplice = err == nil && !on; err != nil {
+			p.warn(propSplice, "it must be true or false")
+		}
+	}
+	c, ok := p.all[propCodec]
+	r.AnyCodec = !ok
+	if ok {
 		if r.Codec = strings.ToLower(strings.TrimSpace(c)); r.Codec == "none" {
 			r.Codec = "uncompressed"
 		}

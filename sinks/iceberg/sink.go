@@ -34,6 +34,7 @@ var (
 	_ sdk.TableCreator   = (*Sink)(nil)
 	_ sdk.TableDropper   = (*Sink)(nil)
 	_ sdk.TableDescriber = (*Sink)(nil)
+	_ sdk.TableAlterer   = (*Sink)(nil)
 	_ sdk.ScanPlanner    = (*Sink)(nil)
 )
 
@@ -46,8 +47,11 @@ func New() *Sink {
 func (s *Sink) Describe() *sinkv1.DescribeResponse {
 	return &sinkv1.DescribeResponse{
 		Name: "iceberg", Version: Version, CommitPoint: sinkv1.CommitPoint_COMMIT_POINT_CATALOG, Creates: []string{"metadata/*.avro"},
-		Capabilities: []sinkv1.Capability{sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT, sinkv1.Capability_CAPABILITY_GROUP_COMMIT},
-		Summary:      "Apache Iceberg tables of format versions 2 and 3: create, append, read",
+		Capabilities: []sinkv1.Capability{
+			sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT, sinkv1.Capability_CAPABILITY_GROUP_COMMIT, sinkv1.Capability_CAPABILITY_OVERWRITE,
+			sinkv1.Capability_CAPABILITY_ROW_LEVEL, sinkv1.Capability_CAPABILITY_REWRITE,
+		},
+		Summary: "Apache Iceberg tables of format versions 2 and 3: create, append, overwrite, change rows, read",
 	}
 }
 

@@ -42,6 +42,9 @@ type staging struct {
 	nonce string
 	w     *icefile.Writer
 	snap  int64 // format version 1
+	seq   *int64
+	log   changeLog
+	parts map[string]bool // partitions in the log, by tupleKey
 	refs  []ref
 }
 
@@ -67,6 +70,9 @@ func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *s
 				return nil, err
 			}
 		}
+		if err := st.replace(m.Replaced()); err != nil {
+			return nil, permanent(header.GetTable(), fmt.Errorf("task %d, attempt %s: %w", m.Header.GetTask(), m.Header.GetAttemptId(), err))
+		}
 	}
 	if err := st.last(ctx); err != nil {
 		return nil, err
@@ -82,11 +88,15 @@ func newStaging(h Host, header *sinkv1.StageHeader) (*staging, error) {
 	if header.GetJobId() == "" {
 		return nil, errors.New("Stage without a job id")
 	}
-	st := &staging{host: h, plan: p, job: header.GetJobId(), nonce: nonce()}
+	st := &staging{host: h, plan: p, job: header.GetJobId(), nonce: nonce(), parts: map[string]bool{}}
 	l := icefile.Layout{Version: int(p.GetFormatVersion()), Schema: p.schema, Spec: p.partition, Partition: p.GetPartition(), Metrics: p.GetFiles().GetMetrics()}
 	if l.Version == 1 {
 		st.snap = snapshotOfJob(p.GetTableUuid(), st.job)
 		l.SnapshotID = st.snap
+	}
+	if sinkv1.WriteMode(p.Mode) == sinkv1.WriteMode_WRITE_MODE_REWRITE {
+		st.seq = &p.BaseSequence // so that deletes since then still apply to the rows
+		l.Sequence = st.seq
 	}
 	st.w, err = icefile.NewWriter(l)
 	return st, err
@@ -119,9 +129,40 @@ func (st *staging) check(h *planv1.ManifestHeader) error {
 	return nil
 }
 
+// replace notes files that the commit removes.
+func (st *staging) replace(files []*planv1.ReplacedFile) error {
+	for _, f := range files {
+		if !replaces(st.plan) {
+			return fmt.Errorf("data file %s is replaced, and the write replaces none", f.GetPath())
+		}
+		c := &change{kind: changeReplaced, path: f.GetPath(), records: f.GetRecordCount(), deleted: f.GetDeletedRows(), updated: f.GetUpdatedRows()}
+		if err := st.log.add(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaces reports whether the write names the files that it removes.
+func replaces(p *plan) bool {
+	m := sinkv1.WriteMode(p.Mode)
+	return m == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || m == sinkv1.WriteMode_WRITE_MODE_REWRITE
+}
+
 func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
+	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+		return fmt.Errorf("%w: %s: delete files are not written by this sink yet", icefile.ErrRefused, f.GetPath())
+	}
 	if err := st.w.Add(f); err != nil {
 		return err
+	}
+	if st.plan.Mode != 0 && len(st.plan.GetPartition()) > 0 {
+		if key := tupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
+			st.parts[key] = true
+			if err := st.log.add(&change{kind: changePartition, tuple: []byte(key)}); err != nil {
+				return err
+			}
+		}
 	}
 	if int64(st.w.Size()) < st.plan.ManifestSize {
 		return nil
@@ -149,15 +190,51 @@ func (st *staging) flush(ctx context.Context) error {
 // last ends the call's last manifest. If it is the only one and small, nobody waits for it here: Commit creates it while it loads the table.
 func (st *staging) last(ctx context.Context) error {
 	if len(st.refs) > 0 || st.w.Size() > inlineBytes {
-		return st.flush(ctx)
+		if err := st.flush(ctx); err != nil {
+			return err
+		}
+		return st.changes(ctx)
 	}
 	r, data, err := st.pack()
-	if err != nil || r == nil {
+	if err != nil {
 		return err
 	}
-	r.Inline = data
+	if r != nil {
+		r.Inline = data
+		st.refs = append(st.refs, *r)
+	}
+	return st.changes(ctx)
+}
+
+// changes ends the list of changes, if there are any.
+func (st *staging) changes(ctx context.Context) error {
+	l := &st.log
+	if l.n == 0 {
+		return nil
+	}
+	data, err := l.data()
+	if err != nil {
+		return err
+	}
+	r := st.ref(int64(len(data)))
+	r.Kind, r.Files, r.Bytes, r.ReplacedFiles, r.DeletedRows, r.UpdatedRows = refChanges, l.files, l.bytes, l.replaced, l.deleted, l.update
+	if len(data) <= inlineBytes {
+		r.Inline = data
+	} else {
+		r.Path = metadataPath(st.plan.Location, "%s-%s-changes.avro", st.job, st.nonce)
+		if err := putManifest(ctx, st.host, r.Path, data); err != nil {
+			return err
+		}
+	}
 	st.refs = append(st.refs, *r)
 	return nil
+}
+
+func (st *staging) ref(length int64) *ref {
+	p := st.plan
+	return &ref{
+		TableUUID: p.GetTableUuid(), JobID: st.job, Version: int(p.GetFormatVersion()), SchemaID: p.GetSchemaId(), SpecID: p.GetSpecId(), Length: length,
+	}
 }
 
 // pack ends the current Iceberg manifest; nil: it has no files.
@@ -169,11 +246,9 @@ func (st *staging) pack() (*ref, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := st.plan
-	return &ref{
-		TableUUID: p.GetTableUuid(), JobID: st.job, Version: int(p.GetFormatVersion()), SchemaID: p.GetSchemaId(), SpecID: p.GetSpecId(),
-		Length: int64(len(packed.Data)), Files: packed.Files, Rows: packed.Rows, Bytes: packed.Bytes, SnapshotID: st.snap, Partitions: packed.Partitions,
-	}, packed.Data, nil
+	r := st.ref(int64(len(packed.Data)))
+	r.Files, r.Rows, r.Bytes, r.SnapshotID, r.Sequence, r.Partitions = packed.Files, packed.Rows, packed.Bytes, st.snap, st.seq, packed.Partitions
+	return r, packed.Data, nil
 }
 
 func putManifest(ctx context.Context, h Host, uri string, data []byte) error {
@@ -201,6 +276,9 @@ func (st *staging) response() (*sinkv1.StageResponse, error) {
 		resp.Totals.Files += r.Files
 		resp.Totals.Rows += r.Rows
 		resp.Totals.Bytes += r.Bytes
+		resp.Totals.ReplacedFiles += r.ReplacedFiles
+		resp.Totals.DeletedRows += r.DeletedRows
+		resp.Totals.UpdatedRows += r.UpdatedRows
 	}
 	return resp, nil
 }

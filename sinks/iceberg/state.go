@@ -16,6 +16,10 @@ type state struct {
 	SchemaJSON   json.RawMessage `json:"schema"`
 	SpecJSON     json.RawMessage `json:"spec"` // REST document
 	ManifestSize int64           `json:"manifest-size"`
+	Mode         int32           `json:"mode,omitempty"`      // sink.v1.WriteMode; 0: APPEND or CREATE
+	Operation    string          `json:"operation,omitempty"` // delete, update, merge
+	Isolation    string          `json:"isolation,omitempty"` // of row-level writes
+	BaseSequence int64           `json:"base-sequence,omitempty"`
 	Create       *creation       `json:"create,omitempty"`
 }
 

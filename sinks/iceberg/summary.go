@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 
@@ -14,6 +15,9 @@ var reservedSummary = []string{
 	"signet.", "added-", "deleted-", "removed-", "total-", "changed-partition-count", "engine-", "operation", "partitions.", "partition-summaries-included",
 	"manifests-", "entries-processed", "replace-partitions", "wap.", "published-wap-id", "source-snapshot-id", "iceberg-version",
 }
+
+// unitKeys are the reserved keys that a unit's properties may set. Those of several units are listed.
+var unitKeys = []string{"signet.user", "signet.query-hash"}
 
 func reserved(key string) bool {
 	for _, r := range reservedSummary {
@@ -24,27 +28,70 @@ func reserved(key string) bool {
 	return false
 }
 
-// summary is the summary of the snapshot that appends the batch to the head.
-func (b *batch) summary(head *meta.Snapshot) map[string]string {
+// summary is the summary of the snapshot that puts the batch on top of the head.
+func (b *batch) summary(head *meta.Snapshot, gone *removal) map[string]string {
 	out := map[string]string{}
 	for _, u := range slices.Backward(b.units) { // the first unit's word stands
 		maps.Copy(out, u.GetProperties())
 	}
 	maps.DeleteFunc(out, func(k, _ string) bool { return reserved(k) })
-	out["operation"] = "append"
+	for _, key := range unitKeys {
+		if list := b.listed(key); len(list) > 0 {
+			out[key] = strings.Join(list, ",")
+		}
+	}
+	out["operation"] = b.snapshotOperation(gone)
+	if b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_OVERWRITE && b.plan.GetScope().GetPartitions() {
+		out["replace-partitions"] = "true"
+	}
 	out["engine-name"], out["engine-version"] = Engine, Version
 	out[summaryMarkers] = strings.Join(b.markers, ",")
 	out["signet.job-ids"] = strings.Join(b.jobs, ",")
-	added := map[string]int64{"data-files": b.files, "records": b.rows, "files-size": b.bytes}
-	for name, n := range added {
-		out["added-"+name] = strconv.FormatInt(n, 10)
+	summarize(out, head, &counts{dataFiles: b.files, rows: b.rows, bytes: b.bytes}, &gone.gone)
+	if n := b.touched(gone); n >= 0 {
+		out["changed-partition-count"] = strconv.Itoa(n)
 	}
-	if b.partitions >= 0 {
-		out["changed-partition-count"] = strconv.Itoa(b.partitions)
+	return out
+}
+
+// touched counts the partitions of added and removed files; -1: not known.
+func (b *batch) touched(gone *removal) int {
+	if b.plan.Mode == 0 {
+		return b.partitions
 	}
-	for _, name := range []string{"data-files", "records", "files-size", "delete-files", "position-deletes", "equality-deletes"} {
-		if n, ok := total(head, "total-"+name); ok {
-			out["total-"+name] = strconv.FormatInt(n+added[name], 10)
+	all := maps.Clone(gone.tuples)
+	for key := range b.written {
+		all[place(b.plan.GetSpecId(), key)] = true
+	}
+	if b.files > 0 && len(b.plan.GetPartition()) == 0 {
+		all[place(b.plan.GetSpecId(), "")] = true
+	}
+	return len(all)
+}
+
+// snapshotOperation is what the reference implementation calls such a commit.
+func (b *batch) snapshotOperation(gone *removal) string {
+	switch b.req.GetMode() {
+	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE:
+		return "append"
+	case sinkv1.WriteMode_WRITE_MODE_REWRITE:
+		return "replace"
+	}
+	if b.files == 0 {
+		return "delete"
+	}
+	if gone.gone == (counts{}) && b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
+		return "append"
+	}
+	return "overwrite"
+}
+
+// listed are the units' values of a property, each once, in their order.
+func (b *batch) listed(key string) []string {
+	var out []string
+	for _, u := range b.units {
+		if v := u.GetProperties()[key]; v != "" && !slices.Contains(out, v) {
+			out = append(out, v)
 		}
 	}
 	return out

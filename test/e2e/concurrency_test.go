@@ -17,7 +17,7 @@ import (
 	"github.com/signet-io/signet/test/harness"
 )
 
-// Eight clients write 25 rows each, one by one, into one table: all succeed, every row is there once, every job has its snapshot and its
+// Eight clients write 25 rows each, one by one, into one table: all succeed, every row is there once, every job is in one snapshot, with its
 // marker (C19, C25).
 func TestConcurrency_EightClientsOneTable(t *testing.T) {
 	t.Parallel()
@@ -45,10 +45,10 @@ func TestConcurrency_EightClientsOneTable(t *testing.T) {
 	for range clients {
 		require.NoError(t, <-errs)
 	}
-	t.Logf("%d commits in %s", clients*each, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d appends in %s", clients*each, time.Since(began).Round(time.Millisecond))
 	tab := c.Table("c", "t")
 	require.Len(t, idsOf(t, tab), clients*each)
-	require.Equal(t, clients*each, tab.Snapshots)
+	require.LessOrEqual(t, tab.Snapshots, clients*each)
 	require.Len(t, tab.Markers, clients*each)
 	jobs := c.JobsAbout("INSERT INTO lake.c.t")
 	require.Len(t, jobs, clients*each)

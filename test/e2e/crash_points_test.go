@@ -68,6 +68,10 @@ var schedulerCrashes = []crash{
 	{point: "broker.commit.after-send", do: "ctas"},
 	{point: "scheduler.settle.before-journal", do: "ctas"},
 
+	{point: "plugins.altertable.before", do: "alter"},
+	{point: "broker.alter.before", do: "alter"},
+	{point: "broker.alter.after", do: "alter"},
+	{point: "plugins.altertable.after", do: "alter"},
 	{point: "plugins.createtable.before", do: "create"},
 	{point: "broker.create.before", do: "create"},
 	{point: "catalog.create.before-insert", do: "create"},
@@ -135,6 +139,9 @@ var pluginCrashes = []crash{
 	{point: "iceberg.create.before-send", do: "create"},
 	{point: "iceberg.create.after-send", do: "create", lost: true},
 	{point: "iceberg.drop.before-send", do: "drop"},
+	{point: "iceberg.alter.before-load", do: "alter"},
+	{point: "iceberg.alter.before-send", do: "alter"},
+	{point: "iceberg.alter.after-send", do: "alter"},
 }
 
 // half divides the scheduler's crashes among two clusters, which run beside each other.

@@ -61,7 +61,7 @@ func TestCrash_WhileTheJournalIsCompacted(t *testing.T) {
 	}
 	c.Use(t)
 	c.Scheduler.Terminate(t)
-	require.Contains(t, journalCommand(t, c, "check", journalOf(c)).Out, "format 2")
+	require.Contains(t, journalCommand(t, c, "check", journalOf(c)).Out, fmt.Sprintf("format %d", journal.Format))
 	requireRowsOnce(t, c)
 }
 

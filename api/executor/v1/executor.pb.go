@@ -998,6 +998,7 @@ type TaskStatus struct {
 	Rows          int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Output        *v1.ExchangeOutput     `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"` // of an exchange task that succeeded
+	Files         int64                  `protobuf:"varint,6,opt,name=files,proto3" json:"files,omitempty"`  // of a check task that succeeded: that it would have written
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1065,6 +1066,13 @@ func (x *TaskStatus) GetOutput() *v1.ExchangeOutput {
 		return x.Output
 	}
 	return nil
+}
+
+func (x *TaskStatus) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
 }
 
 type StatusAck struct {
@@ -1325,8 +1333,9 @@ type Analyze struct {
 	// Size up to which every task reads the smaller side of a join straight from its source. 0: the executor's own choice; negative: none.
 	WholeBytes int64 `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
 	// What is asked for are the filters of the tables among the sources, of which only the schemas are needed, and nothing else.
-	Filters       bool `protobuf:"varint,9,opt,name=filters,proto3" json:"filters,omitempty"`
-	Parameters    bool `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
+	Filters       bool       `protobuf:"varint,9,opt,name=filters,proto3" json:"filters,omitempty"`
+	Parameters    bool       `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
+	Target        *RowTarget `protobuf:"bytes,8,opt,name=target,proto3" json:"target,omitempty"`          // sql finds the changes of a row-level write
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1417,6 +1426,75 @@ func (x *Analyze) GetParameters() bool {
 	return false
 }
 
+func (x *Analyze) GetTarget() *RowTarget {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+// RowTarget is the table that a row-level write changes. Its source comes with the request, and sql reads it by its view; its select list makes one row of each
+// row of what it reads, so that aggregates and the like may only stand in subqueries.
+type RowTarget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	View          string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
+	Table         []string               `protobuf:"bytes,2,rep,name=table,proto3" json:"table,omitempty"` // catalog, schema, table: as the statement has them, which may qualify columns with all of it
+	Alias         string                 `protobuf:"bytes,3,opt,name=alias,proto3" json:"alias,omitempty"` // of the view in sql
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RowTarget) Reset() {
+	*x = RowTarget{}
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RowTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RowTarget) ProtoMessage() {}
+
+func (x *RowTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RowTarget.ProtoReflect.Descriptor instead.
+func (*RowTarget) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RowTarget) GetView() string {
+	if x != nil {
+		return x.View
+	}
+	return ""
+}
+
+func (x *RowTarget) GetTable() []string {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *RowTarget) GetAlias() string {
+	if x != nil {
+		return x.Alias
+	}
+	return ""
+}
+
 type AnalyzeResult struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1433,13 +1511,14 @@ type AnalyzeResult struct {
 	Parameters []string            `protobuf:"bytes,11,rep,name=parameters,proto3" json:"parameters,omitempty"` // DuckDB types of $1, $2, ...; empty: it does not say
 	// What the query's conditions say about the rows it needs of a source, by view; sources that it needs whole are not there.
 	Filters       map[string]*SourceFilter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Unrepeatable  string                   `protobuf:"bytes,13,opt,name=unrepeatable,proto3" json:"unrepeatable,omitempty"` // why another run of the query may give other rows; empty: it does not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1530,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1543,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1551,6 +1630,13 @@ func (x *AnalyzeResult) GetFilters() map[string]*SourceFilter {
 	return nil
 }
 
+func (x *AnalyzeResult) GetUnrepeatable() string {
+	if x != nil {
+		return x.Unrepeatable
+	}
+	return ""
+}
+
 // SourceFilter is what a query's conditions say about the rows of one of its tables.
 type SourceFilter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1562,7 +1648,7 @@ type SourceFilter struct {
 
 func (x *SourceFilter) Reset() {
 	*x = SourceFilter{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1660,7 @@ func (x *SourceFilter) String() string {
 func (*SourceFilter) ProtoMessage() {}
 
 func (x *SourceFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1673,7 @@ func (x *SourceFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
 func (*SourceFilter) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SourceFilter) GetPredicate() *v1.Predicate {
@@ -1615,7 +1701,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1713,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1726,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -1678,7 +1764,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1776,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1789,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -1783,7 +1869,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1881,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1894,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -1850,7 +1936,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1948,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1961,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StageInput) GetView() string {
@@ -1916,7 +2002,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2014,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2027,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -2018,7 +2104,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2116,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2129,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SourceStats) GetView() string {
@@ -2079,7 +2165,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2177,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2190,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2144,7 +2230,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2242,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2255,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2189,7 +2275,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2287,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2300,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2243,7 +2329,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2341,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2354,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2309,7 +2395,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2407,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2420,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2429,14 +2515,15 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"CancelTask\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd5\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xeb\x01\n" +
 	"\n" +
 	"TaskStatus\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12+\n" +
 	"\x05error\x18\x02 \x01(\v2\x15.signet.plan.v1.ErrorR\x05error\x12\x12\n" +
 	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x126\n" +
-	"\x06output\x18\x05 \x01(\v2\x1e.signet.plan.v1.ExchangeOutputR\x06output\"E\n" +
+	"\x06output\x18\x05 \x01(\v2\x1e.signet.plan.v1.ExchangeOutputR\x06output\x12\x14\n" +
+	"\x05files\x18\x06 \x01(\x03R\x05files\"E\n" +
 	"\tStatusAck\x128\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\"_\n" +
 	"\vSweepPrefix\x128\n" +
@@ -2450,7 +2537,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x83\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xba\x02\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2464,7 +2551,12 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\afilters\x18\t \x01(\bR\afilters\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\a \x01(\bR\n" +
-	"parameters\"\xf7\x04\n" +
+	"parameters\x125\n" +
+	"\x06target\x18\b \x01(\v2\x1d.signet.executor.v1.RowTargetR\x06target\"K\n" +
+	"\tRowTarget\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
+	"\x05table\x18\x02 \x03(\tR\x05table\x12\x14\n" +
+	"\x05alias\x18\x03 \x01(\tR\x05alias\"\x9b\x05\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2484,7 +2576,8 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\v \x03(\tR\n" +
 	"parameters\x12H\n" +
-	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x1a\\\n" +
+	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x12\"\n" +
+	"\funrepeatable\x18\r \x01(\tR\funrepeatable\x1a\\\n" +
 	"\fFiltersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
 	"\x05value\x18\x02 \x01(\v2 .signet.executor.v1.SourceFilterR\x05value:\x028\x01\"]\n" +
@@ -2579,7 +2672,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -2600,35 +2693,36 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*Drain)(nil),                  // 16: signet.executor.v1.Drain
 	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
 	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
-	(*AnalyzeResult)(nil),          // 19: signet.executor.v1.AnalyzeResult
-	(*SourceFilter)(nil),           // 20: signet.executor.v1.SourceFilter
-	(*StagedQuery)(nil),            // 21: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 22: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 23: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 24: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 25: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 26: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 27: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 28: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 29: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 30: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 31: signet.executor.v1.PushOutputResponse
-	nil,                            // 32: signet.executor.v1.AnalyzeResult.FiltersEntry
-	nil,                            // 33: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 34: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 35: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 36: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 37: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 38: signet.plan.v1.Column
-	(*v1.Predicate)(nil),           // 39: signet.plan.v1.Predicate
-	(v1.ExchangeKind)(0),           // 40: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 41: signet.plan.v1.ManifestChunk
+	(*RowTarget)(nil),              // 19: signet.executor.v1.RowTarget
+	(*AnalyzeResult)(nil),          // 20: signet.executor.v1.AnalyzeResult
+	(*SourceFilter)(nil),           // 21: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 22: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 23: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 24: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 25: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 26: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 27: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 28: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 29: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 30: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 31: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 32: signet.executor.v1.PushOutputResponse
+	nil,                            // 33: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 34: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 35: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 36: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 37: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 38: signet.plan.v1.Source
+	(*v1.Column)(nil),              // 39: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 40: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 41: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 42: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
 	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
 	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
 	12, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	19, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	20, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
 	17, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
 	9,  // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
 	6,  // 6: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
@@ -2643,46 +2737,47 @@ var file_executor_v1_executor_proto_depIdxs = []int32{
 	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
 	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
 	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	34, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	35, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
 	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	35, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	36, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	36, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	37, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
 	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	37, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	35, // 26: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	25, // 27: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	38, // 28: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	26, // 29: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	21, // 30: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	32, // 31: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
-	39, // 32: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
-	22, // 33: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	24, // 34: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	38, // 35: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	40, // 36: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	23, // 37: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	24, // 38: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	33, // 39: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	27, // 40: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	38, // 41: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	41, // 42: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 43: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	20, // 44: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
-	2,  // 45: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	28, // 46: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	30, // 47: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 48: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 49: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	29, // 50: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	31, // 51: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 52: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	49, // [49:53] is the sub-list for method output_type
-	45, // [45:49] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	38, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	19, // 26: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
+	36, // 27: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	26, // 28: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	39, // 29: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	27, // 30: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	22, // 31: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	33, // 32: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	40, // 33: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	23, // 34: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	25, // 35: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	39, // 36: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	41, // 37: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	24, // 38: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	25, // 39: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	34, // 40: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	28, // 41: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	39, // 42: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	42, // 43: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 44: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	21, // 45: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 46: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	29, // 47: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	31, // 48: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 49: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 50: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	30, // 51: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	32, // 52: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 53: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	50, // [50:54] is the sub-list for method output_type
+	46, // [46:50] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -2708,14 +2803,14 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Free)(nil),
 		(*SessionResponse_Drain)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[25].OneofWrappers = []any{}
+	file_executor_v1_executor_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

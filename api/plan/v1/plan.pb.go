@@ -525,6 +525,58 @@ func (ExchangeKind) EnumDescriptor() ([]byte, []int) {
 	return file_plan_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
+type RowOp int32
+
+const (
+	RowOp_ROW_OP_UNSPECIFIED RowOp = 0
+	RowOp_ROW_OP_DELETE      RowOp = 1
+	RowOp_ROW_OP_UPDATE      RowOp = 2
+	RowOp_ROW_OP_INSERT      RowOp = 3
+)
+
+// Enum value maps for RowOp.
+var (
+	RowOp_name = map[int32]string{
+		0: "ROW_OP_UNSPECIFIED",
+		1: "ROW_OP_DELETE",
+		2: "ROW_OP_UPDATE",
+		3: "ROW_OP_INSERT",
+	}
+	RowOp_value = map[string]int32{
+		"ROW_OP_UNSPECIFIED": 0,
+		"ROW_OP_DELETE":      1,
+		"ROW_OP_UPDATE":      2,
+		"ROW_OP_INSERT":      3,
+	}
+)
+
+func (x RowOp) Enum() *RowOp {
+	p := new(RowOp)
+	*p = x
+	return p
+}
+
+func (x RowOp) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RowOp) Descriptor() protoreflect.EnumDescriptor {
+	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
+}
+
+func (RowOp) Type() protoreflect.EnumType {
+	return &file_plan_v1_plan_proto_enumTypes[8]
+}
+
+func (x RowOp) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RowOp.Descriptor instead.
+func (RowOp) EnumDescriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+}
+
 // ErrorClass says what a task error means for the job (docs: "Task errors").
 type ErrorClass int32
 
@@ -574,11 +626,11 @@ func (x ErrorClass) String() string {
 }
 
 func (ErrorClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_plan_v1_plan_proto_enumTypes[8].Descriptor()
+	return file_plan_v1_plan_proto_enumTypes[9].Descriptor()
 }
 
 func (ErrorClass) Type() protoreflect.EnumType {
-	return &file_plan_v1_plan_proto_enumTypes[8]
+	return &file_plan_v1_plan_proto_enumTypes[9]
 }
 
 func (x ErrorClass) Number() protoreflect.EnumNumber {
@@ -587,7 +639,7 @@ func (x ErrorClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorClass.Descriptor instead.
 func (ErrorClass) EnumDescriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 type Type struct {
@@ -1240,6 +1292,8 @@ type FileRules struct {
 	RowGroupBytes       int64                  `protobuf:"varint,5,opt,name=row_group_bytes,json=rowGroupBytes,proto3" json:"row_group_bytes,omitempty"`
 	ParquetVersion      string                 `protobuf:"bytes,6,opt,name=parquet_version,json=parquetVersion,proto3" json:"parquet_version,omitempty"`                                        // V1 or V2 data pages
 	Metrics             map[int32]*MetricsMode `protobuf:"bytes,7,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by field id, leaves only; absent: NONE
+	AnyCodec            bool                   `protobuf:"varint,8,opt,name=any_codec,json=anyCodec,proto3" json:"any_codec,omitempty"`                                                         // the codec is a default, and not what the table's owner asked for: pages that are copied may have another
+	NoSplice            bool                   `protobuf:"varint,9,opt,name=no_splice,json=noSplice,proto3" json:"no_splice,omitempty"`                                                         // pages of source files are never copied as they are
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1321,6 +1375,20 @@ func (x *FileRules) GetMetrics() map[int32]*MetricsMode {
 		return x.Metrics
 	}
 	return nil
+}
+
+func (x *FileRules) GetAnyCodec() bool {
+	if x != nil {
+		return x.AnyCodec
+	}
+	return false
+}
+
+func (x *FileRules) GetNoSplice() bool {
+	if x != nil {
+		return x.NoSplice
+	}
+	return false
 }
 
 // WriteSpec is what a sink tells the planner before a write.
@@ -3494,6 +3562,7 @@ type WriteTask struct {
 	SortForPartitions bool                   `protobuf:"varint,4,opt,name=sort_for_partitions,json=sortForPartitions,proto3" json:"sort_for_partitions,omitempty"` // many partitions are expected: order by the keys first
 	Rewrite           *RewriteFiles          `protobuf:"bytes,5,opt,name=rewrite,proto3" json:"rewrite,omitempty"`                                                 // row-level writes
 	RowLineage        bool                   `protobuf:"varint,6,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`                        // the query gives _row_id and _last_updated_sequence_number, which are written with the rows (format version 3)
+	Splice            bool                   `protobuf:"varint,7,opt,name=splice,proto3" json:"splice,omitempty"`                                                  // where the query passes Parquet columns through, pages may be copied instead of written anew
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -3570,11 +3639,18 @@ func (x *WriteTask) GetRowLineage() bool {
 	return false
 }
 
+func (x *WriteTask) GetSplice() bool {
+	if x != nil {
+		return x.Splice
+	}
+	return false
+}
+
 // RewriteFiles makes a write task one that replaces files of the table it writes to. It finds first which files have rows that change; the task's query
 // then reads those alone, and they are reported as replaced.
 type RewriteFiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions
+	View  string                 `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"` // of the table's files that the task is about, a TableScan with positions; empty: of none, the task only adds rows
 	// SELECT over the sources' views: _file, how many of its rows are deleted, how many are updated; files without such rows need not be there.
 	// Empty: every file of the view is replaced (rewrites that change no row).
 	ChangesSql string `protobuf:"bytes,2,opt,name=changes_sql,json=changesSql,proto3" json:"changes_sql,omitempty"`
@@ -3582,7 +3658,8 @@ type RewriteFiles struct {
 	CheckSql string     `protobuf:"bytes,3,opt,name=check_sql,json=checkSql,proto3" json:"check_sql,omitempty"`
 	Changes  RowChanges `protobuf:"varint,4,opt,name=changes,proto3,enum=signet.plan.v1.RowChanges" json:"changes,omitempty"` // how they are stored; unspecified: COPY_ON_WRITE
 	// POSITION_DELETES and DELETION_VECTORS: SELECT _file, _pos of the rows that go.
-	PositionsSql  string `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	PositionsSql  string       `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	Changed       *ChangedRows `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3652,6 +3729,130 @@ func (x *RewriteFiles) GetPositionsSql() string {
 	return ""
 }
 
+func (x *RewriteFiles) GetChanged() *ChangedRows {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+// ChangedRows are what a row-level write changes, found once, so that all that follows from it agrees, whatever the statement calls. The task keeps them as
+// a table with the columns _file, _pos (NULL: the row is new), _op (RowOp), _row_id with row lineage, and c0, c1, ... : the written columns.
+type ChangedRows struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Table string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"` // the name by which the other queries read them
+	// SELECT over the sources' views: _file, _pos, number of the clause that applies (NULL: none; the row is left out), _row_id with row lineage, and then what
+	// the clauses make their columns of.
+	Sql           string          `protobuf:"bytes,2,opt,name=sql,proto3" json:"sql,omitempty"`
+	Clauses       []*ChangeClause `protobuf:"bytes,3,rep,name=clauses,proto3" json:"clauses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangedRows) Reset() {
+	*x = ChangedRows{}
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangedRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangedRows) ProtoMessage() {}
+
+func (x *ChangedRows) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangedRows.ProtoReflect.Descriptor instead.
+func (*ChangedRows) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ChangedRows) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *ChangedRows) GetSql() string {
+	if x != nil {
+		return x.Sql
+	}
+	return ""
+}
+
+func (x *ChangedRows) GetClauses() []*ChangeClause {
+	if x != nil {
+		return x.Clauses
+	}
+	return nil
+}
+
+// ChangeClause is what becomes of the rows that a clause of the statement applies to.
+type ChangeClause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            RowOp                  `protobuf:"varint,1,opt,name=op,proto3,enum=signet.plan.v1.RowOp" json:"op,omitempty"`
+	Columns       []*OutputColumn        `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"` // UPDATE, INSERT: in the order of the table's schema; their inputs are columns of ChangedRows.sql
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeClause) Reset() {
+	*x = ChangeClause{}
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeClause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeClause) ProtoMessage() {}
+
+func (x *ChangeClause) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeClause.ProtoReflect.Descriptor instead.
+func (*ChangeClause) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ChangeClause) GetOp() RowOp {
+	if x != nil {
+		return x.Op
+	}
+	return RowOp_ROW_OP_UNSPECIFIED
+}
+
+func (x *ChangeClause) GetColumns() []*OutputColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 // ExchangeTask keeps the query's rows on the executor, for tasks of later stages to fetch.
 type ExchangeTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3665,7 +3866,7 @@ type ExchangeTask struct {
 
 func (x *ExchangeTask) Reset() {
 	*x = ExchangeTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3677,7 +3878,7 @@ func (x *ExchangeTask) String() string {
 func (*ExchangeTask) ProtoMessage() {}
 
 func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3690,7 +3891,7 @@ func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
 func (*ExchangeTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExchangeTask) GetKind() ExchangeKind {
@@ -3731,7 +3932,7 @@ type ExchangeOutput struct {
 
 func (x *ExchangeOutput) Reset() {
 	*x = ExchangeOutput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3944,7 @@ func (x *ExchangeOutput) String() string {
 func (*ExchangeOutput) ProtoMessage() {}
 
 func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3957,7 @@ func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
 func (*ExchangeOutput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
@@ -3778,7 +3979,7 @@ type ExchangePartition struct {
 
 func (x *ExchangePartition) Reset() {
 	*x = ExchangePartition{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +3991,7 @@ func (x *ExchangePartition) String() string {
 func (*ExchangePartition) ProtoMessage() {}
 
 func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +4004,7 @@ func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
 func (*ExchangePartition) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExchangePartition) GetPartition() int32 {
@@ -3834,6 +4035,51 @@ func (x *ExchangePartition) GetSha256() []byte {
 	return nil
 }
 
+// CheckTask does what the write task would, and keeps none of its files: it ends well if the write would, and says how much that would be.
+type CheckTask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Write         *WriteTask             `protobuf:"bytes,1,opt,name=write,proto3" json:"write,omitempty"` // without a prefix
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckTask) Reset() {
+	*x = CheckTask{}
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckTask) ProtoMessage() {}
+
+func (x *CheckTask) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckTask.ProtoReflect.Descriptor instead.
+func (*CheckTask) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *CheckTask) GetWrite() *WriteTask {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
 type ResultTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MaxBytes      int64                  `protobuf:"varint,1,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`    // of Arrow IPC; above it the task fails with USER
@@ -3846,7 +4092,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3858,7 +4104,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3871,7 +4117,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -3917,6 +4163,7 @@ type Task struct {
 	//	*Task_Write
 	//	*Task_Result
 	//	*Task_Exchange
+	//	*Task_Check
 	Work          isTask_Work       `protobuf_oneof:"work"`
 	Trace         map[string]string `protobuf:"bytes,11,rep,name=trace,proto3" json:"trace,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // W3C trace context of the attempt: traceparent, tracestate. Empty: not traced
 	unknownFields protoimpl.UnknownFields
@@ -3925,7 +4172,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +4184,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4197,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Task) GetJobId() string {
@@ -4036,6 +4283,15 @@ func (x *Task) GetExchange() *ExchangeTask {
 	return nil
 }
 
+func (x *Task) GetCheck() *CheckTask {
+	if x != nil {
+		if x, ok := x.Work.(*Task_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
 func (x *Task) GetTrace() map[string]string {
 	if x != nil {
 		return x.Trace
@@ -4059,11 +4315,17 @@ type Task_Exchange struct {
 	Exchange *ExchangeTask `protobuf:"bytes,10,opt,name=exchange,proto3,oneof"`
 }
 
+type Task_Check struct {
+	Check *CheckTask `protobuf:"bytes,12,opt,name=check,proto3,oneof"`
+}
+
 func (*Task_Write) isTask_Work() {}
 
 func (*Task_Result) isTask_Work() {}
 
 func (*Task_Exchange) isTask_Work() {}
+
+func (*Task_Check) isTask_Work() {}
 
 // LogicalPlan says what a job does, as operators. It says the same as a statement, which it is turned into before it is planned.
 type LogicalPlan struct {
@@ -4075,7 +4337,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4349,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4362,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -4125,7 +4387,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4399,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4412,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -4211,7 +4473,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4223,7 +4485,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4236,7 +4498,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -4301,7 +4563,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4575,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4588,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -4364,7 +4626,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4638,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4651,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -4444,7 +4706,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4456,7 +4718,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4469,7 +4731,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -4501,7 +4763,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4513,7 +4775,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4526,7 +4788,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -4605,7 +4867,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4617,7 +4879,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4630,7 +4892,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -4678,7 +4940,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4690,7 +4952,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4703,7 +4965,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -4732,7 +4994,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[49]
+	mi := &file_plan_v1_plan_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4744,7 +5006,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[49]
+	mi := &file_plan_v1_plan_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4757,7 +5019,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -4840,7 +5102,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"nullsFirst\"V\n" +
 	"\vMetricsMode\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.MetricsKindR\x04kind\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\x05R\x06length\"\x89\x03\n" +
+	"\x06length\x18\x02 \x01(\x05R\x06length\"\xc3\x03\n" +
 	"\tFileRules\x123\n" +
 	"\x16target_file_size_bytes\x18\x01 \x01(\x03R\x13targetFileSizeBytes\x12\x14\n" +
 	"\x05codec\x18\x02 \x01(\tR\x05codec\x12\x1f\n" +
@@ -4849,7 +5111,9 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0erow_group_rows\x18\x04 \x01(\x03R\frowGroupRows\x12&\n" +
 	"\x0frow_group_bytes\x18\x05 \x01(\x03R\rrowGroupBytes\x12'\n" +
 	"\x0fparquet_version\x18\x06 \x01(\tR\x0eparquetVersion\x12@\n" +
-	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x1aW\n" +
+	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x12\x1b\n" +
+	"\tany_codec\x18\b \x01(\bR\banyCodec\x12\x1b\n" +
+	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc7\x05\n" +
@@ -5060,7 +5324,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fOutputColumn\x12+\n" +
 	"\x05field\x18\x01 \x01(\v2\x15.signet.plan.v1.FieldR\x05field\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\x05R\x05input\x12\x1b\n" +
-	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\x93\x02\n" +
+	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\xab\x02\n" +
 	"\tWriteTask\x126\n" +
 	"\acolumns\x18\x01 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\x12-\n" +
 	"\x04spec\x18\x02 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\x12\x16\n" +
@@ -5068,14 +5332,23 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x13sort_for_partitions\x18\x04 \x01(\bR\x11sortForPartitions\x126\n" +
 	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
-	"rowLineage\"\xbb\x01\n" +
+	"rowLineage\x12\x16\n" +
+	"\x06splice\x18\a \x01(\bR\x06splice\"\xf2\x01\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
 	"changesSql\x12\x1b\n" +
 	"\tcheck_sql\x18\x03 \x01(\tR\bcheckSql\x124\n" +
 	"\achanges\x18\x04 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\achanges\x12#\n" +
-	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\"\x8c\x01\n" +
+	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\x125\n" +
+	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\"m\n" +
+	"\vChangedRows\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x10\n" +
+	"\x03sql\x18\x02 \x01(\tR\x03sql\x126\n" +
+	"\aclauses\x18\x03 \x03(\v2\x1c.signet.plan.v1.ChangeClauseR\aclauses\"m\n" +
+	"\fChangeClause\x12%\n" +
+	"\x02op\x18\x01 \x01(\x0e2\x15.signet.plan.v1.RowOpR\x02op\x126\n" +
+	"\acolumns\x18\x02 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\"\x8c\x01\n" +
 	"\fExchangeTask\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.signet.plan.v1.ExchangeKindR\x04kind\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\x05R\x04keys\x12\x1e\n" +
@@ -5091,14 +5364,16 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"z\n" +
+	"\x06sha256\x18\x04 \x01(\fR\x06sha256\"<\n" +
+	"\tCheckTask\x12/\n" +
+	"\x05write\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteTaskR\x05write\"z\n" +
 	"\n" +
 	"ResultTask\x12\x1b\n" +
 	"\tmax_bytes\x18\x01 \x01(\x03R\bmaxBytes\x12\x1d\n" +
 	"\n" +
 	"keep_above\x18\x02 \x01(\x03R\tkeepAbove\x12\x16\n" +
 	"\x06ticket\x18\x03 \x01(\tR\x06ticket\x12\x18\n" +
-	"\areaders\x18\x04 \x03(\fR\areaders\"\xde\x03\n" +
+	"\areaders\x18\x04 \x03(\fR\areaders\"\x91\x04\n" +
 	"\x04Task\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\x05R\x05stage\x12\x12\n" +
@@ -5111,7 +5386,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x05write\x18\b \x01(\v2\x19.signet.plan.v1.WriteTaskH\x00R\x05write\x124\n" +
 	"\x06result\x18\t \x01(\v2\x1a.signet.plan.v1.ResultTaskH\x00R\x06result\x12:\n" +
 	"\bexchange\x18\n" +
-	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x125\n" +
+	" \x01(\v2\x1c.signet.plan.v1.ExchangeTaskH\x00R\bexchange\x121\n" +
+	"\x05check\x18\f \x01(\v2\x19.signet.plan.v1.CheckTaskH\x00R\x05check\x125\n" +
 	"\x05trace\x18\v \x03(\v2\x1f.signet.plan.v1.Task.TraceEntryR\x05trace\x1a8\n" +
 	"\n" +
 	"TraceEntry\x12\x10\n" +
@@ -5252,7 +5528,12 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x19EXCHANGE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EXCHANGE_KIND_GATHER\x10\x01\x12\x16\n" +
 	"\x12EXCHANGE_KIND_HASH\x10\x02\x12\x1b\n" +
-	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*\xcd\x01\n" +
+	"\x17EXCHANGE_KIND_BROADCAST\x10\x03*X\n" +
+	"\x05RowOp\x12\x16\n" +
+	"\x12ROW_OP_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rROW_OP_DELETE\x10\x01\x12\x11\n" +
+	"\rROW_OP_UPDATE\x10\x02\x12\x11\n" +
+	"\rROW_OP_INSERT\x10\x03*\xcd\x01\n" +
 	"\n" +
 	"ErrorClass\x12\x1b\n" +
 	"\x17ERROR_CLASS_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5276,8 +5557,8 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 	return file_plan_v1_plan_proto_rawDescData
 }
 
-var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -5287,148 +5568,158 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(FileFormat)(0),           // 5: signet.plan.v1.FileFormat
 	(FileContent)(0),          // 6: signet.plan.v1.FileContent
 	(ExchangeKind)(0),         // 7: signet.plan.v1.ExchangeKind
-	(ErrorClass)(0),           // 8: signet.plan.v1.ErrorClass
-	(*Type)(nil),              // 9: signet.plan.v1.Type
-	(*Field)(nil),             // 10: signet.plan.v1.Field
-	(*Schema)(nil),            // 11: signet.plan.v1.Schema
-	(*Decimal)(nil),           // 12: signet.plan.v1.Decimal
-	(*Value)(nil),             // 13: signet.plan.v1.Value
-	(*PartitionField)(nil),    // 14: signet.plan.v1.PartitionField
-	(*SortField)(nil),         // 15: signet.plan.v1.SortField
-	(*MetricsMode)(nil),       // 16: signet.plan.v1.MetricsMode
-	(*FileRules)(nil),         // 17: signet.plan.v1.FileRules
-	(*WriteSpec)(nil),         // 18: signet.plan.v1.WriteSpec
-	(*Scope)(nil),             // 19: signet.plan.v1.Scope
-	(*Predicate)(nil),         // 20: signet.plan.v1.Predicate
-	(*Predicates)(nil),        // 21: signet.plan.v1.Predicates
-	(*Comparison)(nil),        // 22: signet.plan.v1.Comparison
-	(*IsNull)(nil),            // 23: signet.plan.v1.IsNull
-	(*Bound)(nil),             // 24: signet.plan.v1.Bound
-	(*ColumnMetrics)(nil),     // 25: signet.plan.v1.ColumnMetrics
-	(*DataFile)(nil),          // 26: signet.plan.v1.DataFile
-	(*ReplacedFile)(nil),      // 27: signet.plan.v1.ReplacedFile
-	(*DataFiles)(nil),         // 28: signet.plan.v1.DataFiles
-	(*ManifestHeader)(nil),    // 29: signet.plan.v1.ManifestHeader
-	(*ManifestTrailer)(nil),   // 30: signet.plan.v1.ManifestTrailer
-	(*ManifestChunk)(nil),     // 31: signet.plan.v1.ManifestChunk
-	(*PinnedFile)(nil),        // 32: signet.plan.v1.PinnedFile
-	(*DeleteFile)(nil),        // 33: signet.plan.v1.DeleteFile
-	(*Source)(nil),            // 34: signet.plan.v1.Source
-	(*ExchangeSource)(nil),    // 35: signet.plan.v1.ExchangeSource
-	(*ExchangePart)(nil),      // 36: signet.plan.v1.ExchangePart
-	(*FileSource)(nil),        // 37: signet.plan.v1.FileSource
-	(*TableScan)(nil),         // 38: signet.plan.v1.TableScan
-	(*FieldNames)(nil),        // 39: signet.plan.v1.FieldNames
-	(*Column)(nil),            // 40: signet.plan.v1.Column
-	(*OutputColumn)(nil),      // 41: signet.plan.v1.OutputColumn
-	(*WriteTask)(nil),         // 42: signet.plan.v1.WriteTask
-	(*RewriteFiles)(nil),      // 43: signet.plan.v1.RewriteFiles
-	(*ExchangeTask)(nil),      // 44: signet.plan.v1.ExchangeTask
-	(*ExchangeOutput)(nil),    // 45: signet.plan.v1.ExchangeOutput
-	(*ExchangePartition)(nil), // 46: signet.plan.v1.ExchangePartition
-	(*ResultTask)(nil),        // 47: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 48: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 49: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 50: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 51: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 52: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 53: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 54: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 55: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 56: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 57: signet.plan.v1.StageRead
-	(*Error)(nil),             // 58: signet.plan.v1.Error
-	nil,                       // 59: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 60: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 61: signet.plan.v1.Task.TraceEntry
-	nil,                       // 62: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 63: signet.plan.v1.FileInput.OptionsEntry
+	(RowOp)(0),                // 8: signet.plan.v1.RowOp
+	(ErrorClass)(0),           // 9: signet.plan.v1.ErrorClass
+	(*Type)(nil),              // 10: signet.plan.v1.Type
+	(*Field)(nil),             // 11: signet.plan.v1.Field
+	(*Schema)(nil),            // 12: signet.plan.v1.Schema
+	(*Decimal)(nil),           // 13: signet.plan.v1.Decimal
+	(*Value)(nil),             // 14: signet.plan.v1.Value
+	(*PartitionField)(nil),    // 15: signet.plan.v1.PartitionField
+	(*SortField)(nil),         // 16: signet.plan.v1.SortField
+	(*MetricsMode)(nil),       // 17: signet.plan.v1.MetricsMode
+	(*FileRules)(nil),         // 18: signet.plan.v1.FileRules
+	(*WriteSpec)(nil),         // 19: signet.plan.v1.WriteSpec
+	(*Scope)(nil),             // 20: signet.plan.v1.Scope
+	(*Predicate)(nil),         // 21: signet.plan.v1.Predicate
+	(*Predicates)(nil),        // 22: signet.plan.v1.Predicates
+	(*Comparison)(nil),        // 23: signet.plan.v1.Comparison
+	(*IsNull)(nil),            // 24: signet.plan.v1.IsNull
+	(*Bound)(nil),             // 25: signet.plan.v1.Bound
+	(*ColumnMetrics)(nil),     // 26: signet.plan.v1.ColumnMetrics
+	(*DataFile)(nil),          // 27: signet.plan.v1.DataFile
+	(*ReplacedFile)(nil),      // 28: signet.plan.v1.ReplacedFile
+	(*DataFiles)(nil),         // 29: signet.plan.v1.DataFiles
+	(*ManifestHeader)(nil),    // 30: signet.plan.v1.ManifestHeader
+	(*ManifestTrailer)(nil),   // 31: signet.plan.v1.ManifestTrailer
+	(*ManifestChunk)(nil),     // 32: signet.plan.v1.ManifestChunk
+	(*PinnedFile)(nil),        // 33: signet.plan.v1.PinnedFile
+	(*DeleteFile)(nil),        // 34: signet.plan.v1.DeleteFile
+	(*Source)(nil),            // 35: signet.plan.v1.Source
+	(*ExchangeSource)(nil),    // 36: signet.plan.v1.ExchangeSource
+	(*ExchangePart)(nil),      // 37: signet.plan.v1.ExchangePart
+	(*FileSource)(nil),        // 38: signet.plan.v1.FileSource
+	(*TableScan)(nil),         // 39: signet.plan.v1.TableScan
+	(*FieldNames)(nil),        // 40: signet.plan.v1.FieldNames
+	(*Column)(nil),            // 41: signet.plan.v1.Column
+	(*OutputColumn)(nil),      // 42: signet.plan.v1.OutputColumn
+	(*WriteTask)(nil),         // 43: signet.plan.v1.WriteTask
+	(*RewriteFiles)(nil),      // 44: signet.plan.v1.RewriteFiles
+	(*ChangedRows)(nil),       // 45: signet.plan.v1.ChangedRows
+	(*ChangeClause)(nil),      // 46: signet.plan.v1.ChangeClause
+	(*ExchangeTask)(nil),      // 47: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 48: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 49: signet.plan.v1.ExchangePartition
+	(*CheckTask)(nil),         // 50: signet.plan.v1.CheckTask
+	(*ResultTask)(nil),        // 51: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 52: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 53: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 54: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 55: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 56: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 57: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 58: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 59: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 60: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 61: signet.plan.v1.StageRead
+	(*Error)(nil),             // 62: signet.plan.v1.Error
+	nil,                       // 63: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 64: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 65: signet.plan.v1.Task.TraceEntry
+	nil,                       // 66: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 67: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
-	10, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
-	9,  // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
-	13, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
-	13, // 4: signet.plan.v1.Field.initial_default:type_name -> signet.plan.v1.Value
-	10, // 5: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
-	12, // 6: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
+	11, // 1: signet.plan.v1.Type.fields:type_name -> signet.plan.v1.Field
+	10, // 2: signet.plan.v1.Field.type:type_name -> signet.plan.v1.Type
+	14, // 3: signet.plan.v1.Field.write_default:type_name -> signet.plan.v1.Value
+	14, // 4: signet.plan.v1.Field.initial_default:type_name -> signet.plan.v1.Value
+	11, // 5: signet.plan.v1.Schema.fields:type_name -> signet.plan.v1.Field
+	13, // 6: signet.plan.v1.Value.decimal:type_name -> signet.plan.v1.Decimal
 	1,  // 7: signet.plan.v1.PartitionField.transform:type_name -> signet.plan.v1.TransformKind
-	9,  // 8: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
+	10, // 8: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 9: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 10: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	59, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
-	11, // 12: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
-	14, // 13: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
-	15, // 14: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
-	17, // 15: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
-	19, // 16: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
+	63, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	12, // 12: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
+	15, // 13: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
+	16, // 14: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
+	18, // 15: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
+	20, // 16: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
 	3,  // 17: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
-	20, // 18: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
-	21, // 19: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
-	21, // 20: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
-	20, // 21: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
-	22, // 22: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
-	23, // 23: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
-	20, // 24: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
+	21, // 18: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
+	22, // 19: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
+	22, // 20: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
+	21, // 21: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
+	23, // 22: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
+	24, // 23: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
+	21, // 24: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
 	4,  // 25: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
-	13, // 26: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
-	13, // 27: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	24, // 28: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	24, // 29: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	14, // 26: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
+	14, // 27: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	25, // 28: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	25, // 29: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
 	5,  // 30: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	13, // 31: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	25, // 32: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	14, // 31: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	26, // 32: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
 	6,  // 33: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
-	26, // 34: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	27, // 35: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
-	29, // 36: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	30, // 37: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	13, // 38: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	33, // 39: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	27, // 34: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	28, // 35: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
+	30, // 36: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	31, // 37: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	14, // 38: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	34, // 39: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
 	6,  // 40: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
-	37, // 41: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	38, // 42: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	35, // 43: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
-	40, // 44: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
-	36, // 45: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	60, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	32, // 47: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	40, // 48: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	11, // 49: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	32, // 50: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	39, // 51: signet.plan.v1.TableScan.names:type_name -> signet.plan.v1.FieldNames
-	9,  // 52: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	10, // 53: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	41, // 54: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	18, // 55: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	43, // 56: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
+	38, // 41: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	39, // 42: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	36, // 43: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	41, // 44: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	37, // 45: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	64, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	33, // 47: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	41, // 48: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	12, // 49: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	33, // 50: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	40, // 51: signet.plan.v1.TableScan.names:type_name -> signet.plan.v1.FieldNames
+	10, // 52: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	11, // 53: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	42, // 54: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	19, // 55: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	44, // 56: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
 	3,  // 57: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
-	7,  // 58: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	46, // 59: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	34, // 60: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	42, // 61: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	47, // 62: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	44, // 63: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	61, // 64: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	50, // 65: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	51, // 66: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	62, // 67: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	53, // 68: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	51, // 69: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	54, // 70: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	40, // 71: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 72: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	55, // 73: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	56, // 74: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	57, // 75: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	63, // 76: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	8,  // 77: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	16, // 78: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	45, // 58: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
+	46, // 59: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
+	8,  // 60: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
+	42, // 61: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
+	7,  // 62: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	49, // 63: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	43, // 64: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
+	35, // 65: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	43, // 66: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	51, // 67: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	47, // 68: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	50, // 69: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
+	65, // 70: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	54, // 71: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	55, // 72: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	66, // 73: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	57, // 74: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	55, // 75: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	58, // 76: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	41, // 77: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 78: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	59, // 79: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	60, // 80: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	61, // 81: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	67, // 82: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	9,  // 83: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	17, // 84: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	85, // [85:85] is the sub-list for method output_type
+	85, // [85:85] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -5470,12 +5761,13 @@ func file_plan_v1_plan_proto_init() {
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[39].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[42].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
+		(*Task_Check)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[46].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[49].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -5485,8 +5777,8 @@ func file_plan_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   55,
+			NumEnums:      10,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

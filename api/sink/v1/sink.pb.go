@@ -572,6 +572,7 @@ type PartitionClause struct {
 	Column        string                 `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
 	Transform     v1.TransformKind       `protobuf:"varint,2,opt,name=transform,proto3,enum=signet.plan.v1.TransformKind" json:"transform,omitempty"`
 	Param         int32                  `protobuf:"varint,3,opt,name=param,proto3" json:"param,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"` // of the partition field, where it is added to a table; empty: the format's custom
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,6 +626,13 @@ func (x *PartitionClause) GetParam() int32 {
 		return x.Param
 	}
 	return 0
+}
+
+func (x *PartitionClause) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type SortClause struct {
@@ -2177,11 +2185,14 @@ func (x *DescribeTableResponse) GetFormatVersion() int32 {
 
 // AlterTableRequest carries changes that are made together, in one commit, or not at all.
 type AlterTableRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	Table         *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
-	Changes       []*Change              `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
-	MaxAttempts   int32                  `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"` // conflicts in a row before giving up with CONFLICT
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Lease       string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Table       *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	Changes     []*Change              `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	MaxAttempts int32                  `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"` // conflicts in a row before giving up with CONFLICT
+	// An earlier call with these changes may have landed, and its answer was lost: what is as they would leave it is as good as made.
+	Again         bool `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`
+	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"` // find out what would be changed, and send nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2242,6 +2253,20 @@ func (x *AlterTableRequest) GetMaxAttempts() int32 {
 		return x.MaxAttempts
 	}
 	return 0
+}
+
+func (x *AlterTableRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
+func (x *AlterTableRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 type AlterTableResponse struct {
@@ -3195,6 +3220,7 @@ type SetRef struct {
 	MinSnapshotsToKeep   *int32                 `protobuf:"varint,8,opt,name=min_snapshots_to_keep,json=minSnapshotsToKeep,proto3,oneof" json:"min_snapshots_to_keep,omitempty"`
 	FastForward          bool                   `protobuf:"varint,9,opt,name=fast_forward,json=fastForward,proto3" json:"fast_forward,omitempty"` // only to a descendant of where it is
 	From                 string                 `protobuf:"bytes,10,opt,name=from,proto3" json:"from,omitempty"`                                  // the branch or tag to take the snapshot from
+	MustExist            bool                   `protobuf:"varint,11,opt,name=must_exist,json=mustExist,proto3" json:"must_exist,omitempty"`      // with or_replace: only one that is there
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -3297,6 +3323,13 @@ func (x *SetRef) GetFrom() string {
 		return x.From
 	}
 	return ""
+}
+
+func (x *SetRef) GetMustExist() bool {
+	if x != nil {
+		return x.MustExist
+	}
+	return false
 }
 
 type DropRef struct {
@@ -3969,11 +4002,12 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\blocation\x18\x05 \x01(\tR\blocation\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"|\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
 	"\x0fPartitionClause\x12\x16\n" +
 	"\x06column\x18\x01 \x01(\tR\x06column\x12;\n" +
 	"\ttransform\x18\x02 \x01(\x0e2\x1d.signet.plan.v1.TransformKindR\ttransform\x12\x14\n" +
-	"\x05param\x18\x03 \x01(\x05R\x05param\"\xb8\x01\n" +
+	"\x05param\x18\x03 \x01(\x05R\x05param\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"\xb8\x01\n" +
 	"\n" +
 	"SortClause\x12\x16\n" +
 	"\x06column\x18\x01 \x01(\tR\x06column\x12;\n" +
@@ -4111,12 +4145,14 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x0eformat_version\x18\b \x01(\x05R\rformatVersion\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\x01\n" +
 	"\x11AlterTableRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x120\n" +
 	"\achanges\x18\x03 \x03(\v2\x16.signet.sink.v1.ChangeR\achanges\x12!\n" +
-	"\fmax_attempts\x18\x04 \x01(\x05R\vmaxAttempts\"\x87\x02\n" +
+	"\fmax_attempts\x18\x04 \x01(\x05R\vmaxAttempts\x12\x14\n" +
+	"\x05again\x18\x05 \x01(\bR\x05again\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x87\x02\n" +
 	"\x12AlterTableResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\blocation\x18\x02 \x01(\tR\blocation\x12\x1a\n" +
@@ -4190,7 +4226,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"D\n" +
 	"\x0fUnsetProperties\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x1b\n" +
-	"\tif_exists\x18\x02 \x01(\bR\bifExists\"\xb7\x03\n" +
+	"\tif_exists\x18\x02 \x01(\bR\bifExists\"\xd6\x03\n" +
 	"\x06SetRef\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03tag\x18\x02 \x01(\bR\x03tag\x12\x1a\n" +
@@ -4203,7 +4239,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x15min_snapshots_to_keep\x18\b \x01(\x05H\x02R\x12minSnapshotsToKeep\x88\x01\x01\x12!\n" +
 	"\ffast_forward\x18\t \x01(\bR\vfastForward\x12\x12\n" +
 	"\x04from\x18\n" +
-	" \x01(\tR\x04fromB\x15\n" +
+	" \x01(\tR\x04from\x12\x1d\n" +
+	"\n" +
+	"must_exist\x18\v \x01(\bR\tmustExistB\x15\n" +
 	"\x13_max_ref_age_millisB\x1a\n" +
 	"\x18_max_snapshot_age_millisB\x18\n" +
 	"\x16_min_snapshots_to_keep\"L\n" +

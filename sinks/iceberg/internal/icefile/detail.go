@@ -1,6 +1,6 @@
 package icefile
 
-import "github.com/signet-io/signet/sinks/iceberg/internal/avro"
+import "github.com/signet-io/signet/internal/avro"
 
 // Content of a file.
 const (

@@ -7,7 +7,7 @@ import (
 	icebergo "github.com/apache/iceberg-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 )
 
 func TestDetails_OfOurOwnEntries(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
 
@@ -109,10 +109,23 @@ func firstID(r *avro.Record) int {
 
 // Partition returns the value of the partition field with this id, of the type. ok is false where the entry has no such field.
 func (e *Entry) Partition(id int32, t *planv1.Type) (v *planv1.Value, ok bool, err error) {
+	return partitionValue(e.partition, id, t)
+}
+
+// PartitionValue is a value of a partition record as the type has it; NULL where the record has no such field.
+func PartitionValue(r *avro.Record, id int32, t *planv1.Type) (*planv1.Value, error) {
+	v, ok, err := partitionValue(r, id, t)
+	if !ok {
+		v = &planv1.Value{}
+	}
+	return v, err
+}
+
+func partitionValue(r *avro.Record, id int32, t *planv1.Type) (v *planv1.Value, ok bool, err error) {
 	found := false
 	var raw any
-	if e.partition != nil {
-		e.partition.Each(func(i int, val any) {
+	if r != nil {
+		r.Each(func(i int, val any) {
 			if i == int(id) {
 				raw, found = val, true
 			}

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
@@ -26,6 +26,7 @@ type Layout struct {
 	Partition  []*planv1.PartitionField
 	Metrics    map[int32]*planv1.MetricsMode // by field id; absent: none
 	SnapshotID int64                         // of the entries; only for version 1
+	Sequence   *int64                        // data sequence number of the files; nil: that of the commit
 }
 
 // encoder checks data files against the layout and writes them as manifest entries.
@@ -97,7 +98,8 @@ func (e *encoder) entry(dst []byte, file *planv1.DataFile) (out, tuple []byte, e
 	if e.layout.Version == 1 {
 		dst = avro.AppendLong(dst, e.layout.SnapshotID)
 	} else {
-		dst = append(dst, 0, 0, 0) // snapshot id and both sequence numbers: null
+		dst = appendOptLong(avro.AppendNull(dst), e.layout.Sequence) // the snapshot id is inherited
+		dst = avro.AppendNull(dst)                                   // file sequence number
 		dst = avro.AppendLong(dst, 0)
 	}
 	dst = avro.AppendString(dst, file.GetPath())

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 )
 
 // ReadFiles decodes what scans need of an Iceberg manifest: Detail and, if they are asked for, Metrics.

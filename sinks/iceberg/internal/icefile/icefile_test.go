@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 )
 
 // Content of a manifest.
@@ -54,8 +54,8 @@ type ListHeader struct {
 	FirstRowID     int64 // version 3
 }
 
-// WriteList encodes a manifest list. In version 3 it gives every data manifest without a first row id the next free one, in the order of the list,
-// and returns how many ids it gave.
+// WriteList encodes a manifest list. In version 3 it gives every data manifest without a first row id the next free one, in the order of the list, notes it
+// in the manifest, and returns how many ids it gave.
 func WriteList(h ListHeader, manifests []Manifest) (data []byte, rowIDs int64, err error) {
 	parent := "null"
 	if h.ParentID != nil {
@@ -83,6 +83,7 @@ func WriteList(h ListHeader, manifests []Manifest) (data []byte, rowIDs int64, e
 			}
 			id := next
 			first, next = &id, next+m.Rows.Live()
+			m.FirstRowID = first // whoever builds on this list must not give it another one
 		}
 		row, err := appendManifest(w.Row(), h.Version, m, first)
 		if err != nil {

@@ -42,9 +42,11 @@ func record(name string, fields ...string) string {
 // entrySchema is the Avro schema of an Iceberg manifest. The encoder in entry.go follows its order.
 func entrySchema(version int, partition []partitionField) (string, error) {
 	tuple, err := tupleSchema(partition)
-	if err != nil {
-		return "", err
-	}
+	return entrySchemaOf(version, ContentData, tuple), err
+}
+
+// entrySchemaOf is the schema with a given one of the partition record.
+func entrySchemaOf(version int, content int32, tuple string) string {
 	var file []string
 	if version >= 2 {
 		file = append(file, withDefault("content", `"int"`, 134, 0))
@@ -63,8 +65,13 @@ func entrySchema(version int, partition []partitionField) (string, error) {
 	}
 	file = append(file, opt("sort_order_id", `"int"`, 140))
 	if version >= 3 {
-		file = append(file, opt("first_row_id", `"long"`, 142), opt("referenced_data_file", `"string"`, 143),
-			opt("content_offset", `"long"`, 144), opt("content_size_in_bytes", `"long"`, 145))
+		file = append(file, opt("first_row_id", `"long"`, 142))
+	}
+	if version >= 3 || version == 2 && content == ContentDeletes {
+		file = append(file, opt("referenced_data_file", `"string"`, 143))
+	}
+	if version >= 3 {
+		file = append(file, opt("content_offset", `"long"`, 144), opt("content_size_in_bytes", `"long"`, 145))
 	}
 	entry := []string{f("status", `"int"`, 0)}
 	if version == 1 {
@@ -72,7 +79,7 @@ func entrySchema(version int, partition []partitionField) (string, error) {
 	} else {
 		entry = append(entry, opt("snapshot_id", `"long"`, 1), opt("sequence_number", `"long"`, 3), opt("file_sequence_number", `"long"`, 4))
 	}
-	return record("manifest_entry", append(entry, f("data_file", record("r2", file...), 2))...), nil
+	return record("manifest_entry", append(entry, f("data_file", record("r2", file...), 2))...)
 }
 
 func tupleSchema(partition []partitionField) (string, error) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
-	"github.com/signet-io/signet/sinks/iceberg/internal/avro"
+	"github.com/signet-io/signet/internal/avro"
 )
 
 // maxTuples bounds how many distinct partitions a Writer remembers.

@@ -14,6 +14,7 @@ var ErrFormat = errors.New("damaged Avro data")
 type Record struct {
 	schema *Schema
 	values []any
+	spans  [][]byte // with Spans
 }
 
 // Get returns the value of the field with this Iceberg field id or, where the writer gave no ids, with one of the names; absent fields and NULL are nil.
@@ -22,18 +23,8 @@ func (r *Record) Get(id int, names ...string) any {
 	if r == nil {
 		return nil
 	}
-	for i := range r.schema.fields {
-		if f := &r.schema.fields[i]; f.id == id && id != 0 {
-			return r.values[i]
-		}
-	}
-	for i := range r.schema.fields {
-		f := &r.schema.fields[i]
-		for _, n := range names {
-			if f.id == 0 && f.name == n {
-				return r.values[i]
-			}
-		}
+	if i := r.index(id, names...); i >= 0 {
+		return r.values[i]
 	}
 	return nil
 }
@@ -144,12 +135,19 @@ func (d *decoder) record(s *Schema, skip bool, depth int) (any, error) {
 	var r *Record
 	if !skip {
 		r = &Record{schema: s, values: make([]any, len(s.fields))}
+		if s.spans {
+			r.spans = make([][]byte, len(s.fields))
+		}
 	}
 	for i := range s.fields {
 		f := &s.fields[i]
+		before := d.b
 		v, err := d.value(f.typ, skip || f.skip, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if r != nil && r.spans != nil {
+			r.spans[i] = before[:len(before)-len(d.b)]
 		}
 		if r != nil {
 			r.values[i] = v

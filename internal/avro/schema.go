@@ -40,6 +40,7 @@ type Schema struct {
 	items    *Schema   // array, map
 	branches []*Schema // union
 	fields   []field   // record
+	spans    bool      // records keep the bytes of their fields
 }
 
 type field struct {

@@ -1,0 +1,197 @@
+package splice
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/footer"
+)
+
+// Rules say what a table's files may be like.
+type Rules struct {
+	Codecs     []string // names as of the table property
+	GroupRows  int64    // most rows of a row group; 0: any number
+	GroupBytes int64    // most uncompressed bytes of a row group; 0: any number
+	V2         bool     // encodings and pages of the format's second version are welcome
+}
+
+// RulesOf are the rules of a write spec.
+func RulesOf(r *planv1.FileRules) Rules {
+	out := Rules{Codecs: []string{r.GetCodec()}, GroupRows: r.GetRowGroupRows(), GroupBytes: r.GetRowGroupBytes(), V2: r.GetParquetVersion() == "V2"}
+	if r.GetCodec() == "" || r.GetAnyCodec() {
+		out.Codecs = []string{"zstd", "snappy", "gzip"}
+	}
+	if out.GroupBytes == 0 {
+		out.GroupBytes = defaultGroupBytes
+	}
+	return out
+}
+
+// defaultGroupBytes bounds row groups where the table's properties do not: readers hold one in memory. It is twice what Iceberg's own writers aim at.
+const defaultGroupBytes = 256 << 20
+
+// Input is a source file.
+type Input struct {
+	path    string
+	meta    *footer.File
+	body    int64 // where the footer begins
+	trusted bool
+	file    *os.File
+}
+
+// Open reads a file's footer. The caller closes it.
+func Open(path string) (*Input, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{path: path, file: f}
+	st, err := f.Stat()
+	if err == nil {
+		in.meta, in.body, err = footer.Read(f, st.Size())
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written
+		return nil, err
+	}
+	in.trusted = trusted(in.meta.CreatedBy)
+	return in, nil
+}
+
+// Close lets go of the file.
+func (in *Input) Close() error { return in.file.Close() }
+
+// Meta is the file's footer.
+func (in *Input) Meta() *footer.File { return in.meta }
+
+// Check says why a row group cannot be copied; empty: it can.
+func (in *Input) Check(l *Layout, group int, rules Rules) string {
+	g := &in.meta.Groups[group]
+	switch {
+	case in.meta.Encrypted:
+		return "it is encrypted"
+	case rules.GroupRows > 0 && g.Rows > rules.GroupRows:
+		return fmt.Sprintf("a row group has %d rows, and the table allows %d", g.Rows, rules.GroupRows)
+	case rules.GroupBytes > 0 && g.Bytes > rules.GroupBytes:
+		return fmt.Sprintf("a row group has %d bytes, and the table allows %d", g.Bytes, rules.GroupBytes)
+	}
+	for n := range l.Leaves {
+		leaf := &l.Leaves[n]
+		c := &g.Chunks[leaf.source]
+		reason := in.checkChunk(c, leaf, g.Rows, rules)
+		if reason == "" {
+			reason = checkRange(leaf, in.rangeOf(c, leaf), c.Values)
+		}
+		if reason == "" {
+			reason = in.checkPages(c, rules)
+		}
+		if reason != "" {
+			return fmt.Sprintf("column %q: %s", leaf.Path, reason)
+		}
+	}
+	for _, need := range l.needs {
+		if !slices.ContainsFunc(need.leaves, func(n int) bool {
+			r := in.rangeOf(&g.Chunks[l.Leaves[n].source], &l.Leaves[n])
+			return r != nil && r.Nulls == 0
+		}) {
+			return fmt.Sprintf("column %q is required, and the file's statistics do not say that it has no NULL", need.path)
+		}
+	}
+	return ""
+}
+
+func (in *Input) checkChunk(c *footer.Chunk, l *Leaf, rows int64, rules Rules) string {
+	start := c.Start()
+	switch {
+	case c.Encrypted:
+		return "it is encrypted"
+	case c.FilePath != "":
+		return "its values are in another file"
+	case c.Physical != l.element.Physical:
+		return "its type differs from the schema's"
+	case c.Values < rows || !l.Repeated && c.Values != rows:
+		return fmt.Sprintf("it counts %d values in %d rows", c.Values, rows)
+	case start < int64(len(footer.Magic)) || c.Compressed <= 0 || start > in.body || c.Compressed > in.body-start || c.DataOffset < start || c.DataOffset >= start+c.Compressed:
+		return "its place is not inside the file"
+	case !slices.Contains(rules.Codecs, c.Codec.String()):
+		return fmt.Sprintf("it is compressed with %s, and the table's files with %s", c.Codec, rules.Codecs[0])
+	}
+	for _, e := range c.Encodings {
+		if !allowedEncoding(e, rules.V2) {
+			return fmt.Sprintf("encoding %s is not of the table's version of Parquet", e)
+		}
+	}
+	return ""
+}
+
+// allowedEncoding lists BIT_PACKED because old writers name it for levels of which there are none.
+func allowedEncoding(e footer.Encoding, v2 bool) bool {
+	switch e {
+	case footer.Plain, footer.PlainDictionary, footer.RLE, footer.RLEDictionary, footer.BitPacked:
+		return true
+	case footer.DeltaBinaryPacked, footer.DeltaLength, footer.DeltaByteArray, footer.ByteStreamSplit:
+		return v2
+	}
+	return false
+}
+
+// checkRange refuses what writers of tables refuse, and what cannot be told without statistics.
+func checkRange(l *Leaf, r *Range, values int64) string {
+	lowest, highest := int64(math.MinInt64), int64(math.MaxInt64)
+	switch l.Field.GetType().GetKind() {
+	case planv1.TypeKind_TYPE_KIND_DATE:
+		lowest, highest = -math.MaxInt32, math.MaxInt32
+	case planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMP_NANOS,
+		planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS:
+		lowest = -math.MaxInt64
+	case planv1.TypeKind_TYPE_KIND_TIME_MICROS:
+		lowest, highest = -1, 24*60*60*1_000_000
+	default:
+		return ""
+	}
+	switch {
+	case l.Repeated:
+		return "dates and times inside of lists and maps are looked at one by one"
+	case r == nil || r.Low == nil && r.Nulls != values:
+		return "it has no statistics that say whether its dates or times are finite"
+	case r.Low == nil:
+		return ""
+	case r.Low.GetInteger() <= lowest || r.High.GetInteger() >= highest:
+		return "it has a date or time that tables do not store"
+	}
+	return ""
+}
+
+// checkPages walks over the headers of a chunk's pages: they must fill it exactly, and hold as many values as it says.
+func (in *Input) checkPages(c *footer.Chunk, rules Rules) string {
+	const damaged = "its pages do not add up to the column"
+	values := int64(0)
+	end := c.Start() + c.Compressed
+	for at := c.Start(); at < end; {
+		p, err := footer.ReadPage(in.file, at, end)
+		if err != nil {
+			return "a page cannot be read: " + err.Error()
+		}
+		switch {
+		case p.Type == footer.DataPageV2 && !rules.V2:
+			return "its pages are of version 2, and the table's of version 1"
+		case p.Type == footer.DictionaryPage && at != c.Start(), p.Type == footer.IndexPage, at == c.DataOffset && p.Type == footer.DictionaryPage && c.DictOffset > 0:
+			return damaged
+		case p.Type != footer.DictionaryPage && !allowedEncoding(p.Encoding, rules.V2):
+			return fmt.Sprintf("encoding %s is not of the table's version of Parquet", p.Encoding)
+		}
+		if p.Type != footer.DictionaryPage {
+			values += p.Values
+		}
+		if at += p.Header + p.Compressed; at > end {
+			return damaged
+		}
+	}
+	if values != c.Values {
+		return damaged
+	}
+	return ""
+}

@@ -1,0 +1,262 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/scheduler/plan"
+	"github.com/signet-io/signet/scheduler/sql"
+)
+
+// explained is the plan of a statement, for EXPLAIN: of one that writes, with what it would write, remove and meet.
+func (s *Server) explained(j *job, st sql.Statement) (string, error) {
+	if st, ok := st.(*sql.Select); ok {
+		p, err := s.planSelect(j, st.Query)
+		if err != nil {
+			return "", err
+		}
+		return p.plan().Explain(), nil
+	}
+	p, err := s.plannedWrite(j, st)
+	if err != nil {
+		return "", err
+	}
+	dry, err := s.dryRun(j, p)
+	if err != nil {
+		return "", err
+	}
+	return p.text + dry, nil
+}
+
+// plannedWrite plans a statement that writes, and runs nothing.
+func (s *Server) plannedWrite(j *job, st sql.Statement) (*planned, error) {
+	switch st := st.(type) {
+	case *sql.Insert:
+		return s.planInsert(j, st)
+	case *sql.Delete, *sql.Update, *sql.Merge:
+		return s.planRowLevel(j, st)
+	case *sql.Truncate:
+		return s.planTruncate(j, st)
+	case *sql.CreateTable:
+		if st.Query != nil {
+			return s.planCreateAs(j, st)
+		}
+	}
+	return nil, fail(codeUser, "", "this statement has no plan: it runs at once")
+}
+
+// covered is what of a table lies in the scope of a write.
+type covered struct {
+	files, rows int64
+	deletes     bool // some of the rows may be deleted already
+}
+
+// dryRun says what a planned write would do to its table as it is now.
+func (s *Server) dryRun(j *job, p *planned) (string, error) {
+	lines := []string{"mode: " + modeText(p)}
+	branch := p.branch
+	if branch == "" {
+		branch = mainBranch
+	}
+	head := p.spec.GetBaseVersion()
+	switch {
+	case p.spec.GetCreatesTable():
+		lines = append(lines, "the table does not exist yet")
+	case head == "":
+		lines = append(lines, "branch: "+sql.DisplayIdent(branch)+", which has no data yet")
+	default:
+		lines = append(lines, "branch: "+sql.DisplayIdent(branch)+", whose head is version "+head)
+	}
+	lines = append(lines, writesLine(p)...)
+	removes, err := s.removesLine(j, p)
+	if err != nil {
+		return "", err
+	}
+	lines = append(lines, removes, "conflicts: "+conflictText(p))
+	lines = append(lines, s.othersOn(j, p)...)
+	return "Dry run:\n  " + strings.Join(lines, "\n  ") + "\n", nil
+}
+
+func modeText(p *planned) string {
+	switch {
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND:
+		return "append"
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE:
+		return "create the table"
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "replace the table"
+	case p.scope.GetPartitions():
+		return "overwrite by partition (dynamic)"
+	case p.scope.GetFilter() != nil:
+		return "overwrite by filter"
+	case p.scope != nil:
+		return "overwrite the whole table"
+	}
+	return p.operation
+}
+
+// planRows finds the rows that the engine expects of a plan's first operator.
+var planRows = regexp.MustCompile(`^[^\n]*(?:rows|Estimated Cardinality): ~?(\d+)`)
+
+// writesLine says how much the write would write, as far as the plan knows.
+func writesLine(p *planned) []string {
+	if p.plan == nil {
+		return []string{"writes: no rows"}
+	}
+	rows := "an unknown number of rows"
+	if n, ok := p.estimatedRows(); ok {
+		rows = fmt.Sprintf("about %d rows, by the engine's estimate", n)
+	}
+	tasks := 1
+	if st := p.plan.Stages; len(st) > 0 {
+		tasks = st[len(st)-1].Tasks()
+	}
+	files := fmt.Sprintf("at least one file for each of %d tasks with rows", tasks)
+	if tasks == 1 {
+		files = "at least one file"
+	}
+	out := []string{"writes: " + rows + ", in " + files}
+	if partitions := plan.PartitionsText(p.spec, p.fixedValues()); partitions != "" {
+		out[0] += " and partition"
+		out = append(out, "partitions: "+partitions)
+	}
+	return out
+}
+
+func (p *planned) estimatedRows() (int64, bool) {
+	_, engine, ok := strings.Cut(p.text, "Engine plan:\n")
+	if !ok {
+		return 0, false
+	}
+	m := planRows.FindStringSubmatch(engine)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	return n, err == nil && n > 0 // 0 is what the engine says of table functions that it knows nothing of
+}
+
+// removesLine says what of the table lies in the scope.
+func (s *Server) removesLine(j *job, p *planned) (string, error) {
+	switch {
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND, p.spec.GetCreatesTable():
+		return "removes: nothing", nil
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+		return "removes: what the condition finds when it runs", nil
+	}
+	c, err := s.covers(j, p)
+	if err != nil {
+		return "", err
+	}
+	what := fmt.Sprintf("%d files with %d rows", c.files, c.rows)
+	if c.deletes {
+		what += ", deleted ones included"
+	}
+	switch {
+	case p.scope.GetPartitions():
+		return "removes: of the table's " + what + " those in the partitions that are written", nil
+	case p.scope.GetFilter() != nil:
+		return "removes: of up to " + what + " those that match; a file that matches in part refuses the statement", nil
+	}
+	return "removes: " + what, nil
+}
+
+// covers counts the files that are in a write's scope now: those that the sink cannot rule out.
+func (s *Server) covers(j *job, p *planned) (c covered, err error) {
+	req := &sinkv1.PlanScanRequest{Table: p.target.ref(), Ref: p.branch, Filter: p.scope.GetFilter()}
+	err = s.overCrashes(j.ctx, "PlanScan", func() error {
+		c, err = s.coversOnce(j.ctx, j, p.target, req)
+		return err
+	})
+	return c, err
+}
+
+func (s *Server) coversOnce(ctx context.Context, j *job, t *target, req *sinkv1.PlanScanRequest) (c covered, err error) {
+	lease, sink, err := s.readLease(ctx, j.id, t)
+	if err != nil {
+		return c, err
+	}
+	defer lease.Close()
+	req.Lease = lease.Token()
+	st, err := sink.PlanScan(ctx, req)
+	if err != nil {
+		return c, s.sinkFailure(ctx, t, err)
+	}
+	for {
+		m, err := st.Recv()
+		if errors.Is(err, io.EOF) {
+			return c, nil
+		}
+		if err != nil {
+			return c, s.sinkFailure(ctx, t, err)
+		}
+		for _, f := range m.Files {
+			c.files, c.rows, c.deletes = c.files+1, c.rows+f.RecordCount, c.deletes || len(f.Deletes) > 0
+		}
+	}
+}
+
+// conflictText says what others may not do to the table meanwhile.
+func conflictText(p *planned) string {
+	switch p.mode {
+	case sinkv1.WriteMode_WRITE_MODE_APPEND:
+		return "none: what others commit meanwhile stays, and the rows are added to it"
+	case sinkv1.WriteMode_WRITE_MODE_CREATE:
+		return "fails if the table is created meanwhile"
+	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "fails if the table is changed meanwhile"
+	}
+	return "fails if others change or add rows in its scope after version " + orNone(p.spec.GetBaseVersion()) + ", as the table's isolation level has it"
+}
+
+func orNone(version string) string {
+	if version == "" {
+		return "none"
+	}
+	return version
+}
+
+// shownOthers bounds how many jobs EXPLAIN names.
+const shownOthers = 10
+
+// othersOn lists the jobs that are writing to the table now.
+func (s *Server) othersOn(own *job, p *planned) []string {
+	s.mu.Lock()
+	var ids []string
+	for _, j := range s.jobs {
+		j.mu.Lock()
+		w := j.write
+		j.mu.Unlock()
+		if j != own && w != nil && !w.isFinal() && w.target.String() == p.target.String() && w.spec.GetBranch() == p.branch {
+			ids = append(ids, fmt.Sprintf("%s (%s)", j.id, modeText(&planned{mode: w.mode, scope: w.spec.GetScope(), operation: "row-level"})))
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(ids)
+	if len(ids) == 0 {
+		return []string{"running jobs on this table: none"}
+	}
+	out := "running jobs on this table: " + strings.Join(ids[:min(len(ids), shownOthers)], ", ")
+	if n := len(ids) - shownOthers; n > 0 {
+		out += fmt.Sprintf(" and %d more", n)
+	}
+	return []string{out}
+}
+
+// checked counts what the tasks of VALIDATE would have written, by attempt.
+type checked struct{ files map[string]int64 }
+
+// asCheck makes a task that writes one that only checks.
+func asCheck(t *planv1.Task) {
+	if w := t.GetWrite(); w != nil {
+		t.Work = &planv1.Task_Check{Check: &planv1.CheckTask{Write: w}}
+	}
+}
