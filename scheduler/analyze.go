@@ -58,6 +58,9 @@ func (s *Server) analyzeFor(ctx context.Context, j *job, text string, parameters
 		}
 		a.sources = append(a.sources, src)
 	}
+	if err := s.prune(ctx, j, text, res.Unresolved, a.sources); err != nil {
+		return nil, err
+	}
 	req = &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, Sources: a.sources, NowMicros: now, WholeBytes: j.settings().BroadcastBytes, Parameters: parameters}
 	if a.result, err = s.analyzeOnce(ctx, req); err != nil {
 		return nil, err
@@ -230,7 +233,7 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 		}
 		if m.Schema != nil {
 			scan.Schema, scan.Version, scan.ConstantIds = m.Schema, m.Version, m.ConstantIds
-			scan.Names, scan.Branch, scan.RowLineage = m.Names, m.Branch, m.RowLineage
+			scan.Names, scan.Branch, scan.RowLineage, scan.TotalFiles = m.Names, m.Branch, m.RowLineage, m.TotalFiles
 		}
 		for _, f := range m.Files {
 			pinned, err := pinScanFile(f)

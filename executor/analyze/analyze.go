@@ -36,7 +36,7 @@ func analyze(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze, ou
 
 // borrow gets an instance that sees the sources and nothing else.
 func borrow(ctx context.Context, pool *duckdb.Pool, req *executorv1.Analyze) (inst *duckdb.Instance, done func(healthy bool), err error) {
-	if len(req.GetSources()) == 0 {
+	if len(req.GetSources()) == 0 || req.GetFilters() {
 		return pool.Bare(ctx)
 	}
 	inst, err = pool.Open(ctx, duckdb.Access{ReadFiles: duckdb.FilesOf(req.GetSources()), Threads: 1, KeepOrder: true, NoDeletes: true})
@@ -84,6 +84,9 @@ func (a *analysis) run() error {
 	if err != nil || pending {
 		return err
 	}
+	if err := a.filters(node); err != nil || a.req.GetFilters() {
+		return err
+	}
 	if a.out.Sql, err = a.rewritten(node); err != nil {
 		return err
 	}
@@ -100,7 +103,9 @@ func (a *analysis) run() error {
 
 // resolve rewrites the statement and binds its sources. pending: some are not known yet, and the result says which.
 func (a *analysis) resolve(node queryNode) (pending bool, err error) {
-	if err := a.bindSources(); err != nil {
+	if a.req.GetFilters() {
+		a.hideTableColumns()
+	} else if err := a.bindSources(); err != nil {
 		return false, err
 	}
 	for _, s := range a.out.GetStats() {
@@ -136,6 +141,15 @@ func (a *analysis) resolve(node queryNode) (pending bool, err error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// hideTableColumns does what bound sources do, for those that are not bound.
+func (a *analysis) hideTableColumns() {
+	for _, s := range a.req.GetSources() {
+		for _, f := range s.GetTable().GetSchema().GetFields() {
+			a.rewriter.hide(f.GetName())
+		}
+	}
 }
 
 // viewsOf are names that a query of which all inputs are given may read as they are: the views of a task of a physical plan, in lower case.

@@ -180,6 +180,8 @@ func constantExpr(v ast.Value) bool {
 		return false
 	}
 	switch o.Str("class") {
+	case "CONSTANT": // one that was put there
+		return true
 	case "CAST":
 		return constantExpr(o.Get("child"))
 	case "FUNCTION":

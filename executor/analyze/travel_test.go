@@ -43,7 +43,7 @@ func TestTravel_FindsTheClauses(t *testing.T) {
 		"SELECT * FROM d.t.branch_audit":                                                                        {"d.t.branch_audit"}, // it may be a table: who knows the catalogs decides
 		"SELECT version AS of, 'FOR VERSION AS OF 1' FROM t -- FOR VERSION AS OF 2":                             {"t"},
 		"SELECT l.d.t.branch_x FROM l.d.t":                                                                      {"l.d.t"},
-		`SELECT "FOR" AS version, "a"."VERSION" AS of FROM "t ""1" FOR VERSION AS OF 1 a`:                          {`t "1 version 1`},
+		`SELECT "FOR" AS version, "a"."VERSION" AS of FROM "t ""1" FOR VERSION AS OF 1 a`:                       {`t "1 version 1`},
 	} {
 		res := ok(t, sql)
 		require.Equal(t, want, described(res), sql)

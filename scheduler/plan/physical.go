@@ -216,6 +216,9 @@ func scanNode(s *planv1.Source) *Node {
 	}
 	size := count(len(files), "file") + ", " + ByteText(bytes)
 	if t := s.GetTable(); t != nil {
+		if all := t.GetTotalFiles(); all > int64(len(files)) {
+			size = fmt.Sprintf("%d of %s, %s", len(files), count(int(all), "file"), ByteText(bytes))
+		}
 		version := ""
 		if t.GetVersion() != "" {
 			version = " version " + t.GetVersion()

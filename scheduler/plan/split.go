@@ -253,7 +253,7 @@ func withFiles(src *planv1.Source, files []*planv1.PinnedFile) *planv1.Source {
 	if t := src.GetTable(); t != nil {
 		out.Kind = &planv1.Source_Table{Table: &planv1.TableScan{
 			Schema: t.GetSchema(), Files: files, Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(),
-			WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(),
+			WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
 		}}
 		return out
 	}

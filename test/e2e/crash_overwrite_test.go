@@ -39,6 +39,7 @@ func TestCrash_OverwriteRecovery(t *testing.T) {
 func TestCrash_OverwriteExecutor(t *testing.T) {
 	runCrashes(t, executor, as("overwrite", executorCrashes))
 }
+
 func TestCrash_OverwritePlugin(t *testing.T) { runCrashes(t, plugin, as("overwrite", pluginCrashes)) }
 
 func TestCrash_OverwriteByFilter(t *testing.T) {

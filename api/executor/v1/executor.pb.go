@@ -1331,7 +1331,9 @@ type Analyze struct {
 	BindOnly  bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql reads the sources by their views, and nothing else
 	NowMicros int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
 	// Size up to which every task reads the smaller side of a join straight from its source. 0: the executor's own choice; negative: none.
-	WholeBytes int64      `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
+	WholeBytes int64 `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
+	// What is asked for are the filters of the tables among the sources, of which only the schemas are needed, and nothing else.
+	Filters    bool       `protobuf:"varint,9,opt,name=filters,proto3" json:"filters,omitempty"`
 	Parameters bool       `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
 	Target     *RowTarget `protobuf:"bytes,8,opt,name=target,proto3" json:"target,omitempty"`          // sql finds the changes of a row-level write
 	// A write that is planned, with all of its sources: what is asked for is which row groups it would copy, and nothing else. sql and sources are the task's.
@@ -1410,6 +1412,13 @@ func (x *Analyze) GetWholeBytes() int64 {
 		return x.WholeBytes
 	}
 	return 0
+}
+
+func (x *Analyze) GetFilters() bool {
+	if x != nil {
+		return x.Filters
+	}
+	return false
 }
 
 func (x *Analyze) GetParameters() bool {
@@ -2707,7 +2716,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xce\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe8\x02\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2717,7 +2726,8 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"now_micros\x18\x05 \x01(\x03R\tnowMicros\x12\x1f\n" +
 	"\vwhole_bytes\x18\x06 \x01(\x03R\n" +
-	"wholeBytes\x12\x1e\n" +
+	"wholeBytes\x12\x18\n" +
+	"\afilters\x18\t \x01(\bR\afilters\x12\x1e\n" +
 	"\n" +
 	"parameters\x18\a \x01(\bR\n" +
 	"parameters\x125\n" +

@@ -3264,9 +3264,10 @@ type TableScan struct {
 	// The view has the columns _file (the data file's URI, VARCHAR), _pos (BIGINT, its rows counted from 0, deleted ones included) and, in tables with row
 	// lineage, _row_id and _last_updated_sequence_number.
 	WithPositions bool          `protobuf:"varint,6,opt,name=with_positions,json=withPositions,proto3" json:"with_positions,omitempty"`
-	Branch        string        `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                            // that was read; empty: the main one, or a version
-	Names         []*FieldNames `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                              // of fields in files that have no field ids; none: such files are refused, unless the schema has no ids either
-	RowLineage    bool          `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"` // the format numbers the table's rows
+	Branch        string        `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                             // that was read; empty: the main one, or a version
+	Names         []*FieldNames `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                               // of fields in files that have no field ids; none: such files are refused, unless the schema has no ids either
+	RowLineage    bool          `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`  // the format numbers the table's rows
+	TotalFiles    int64         `protobuf:"varint,10,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; more than files if a filter has left some out; -1: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3362,6 +3363,13 @@ func (x *TableScan) GetRowLineage() bool {
 		return x.RowLineage
 	}
 	return false
+}
+
+func (x *TableScan) GetTotalFiles() int64 {
+	if x != nil {
+		return x.TotalFiles
+	}
+	return 0
 }
 
 // FieldNames are the names that a field has, or had, where it has no id.
@@ -5288,7 +5296,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd2\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\x02\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
@@ -5299,7 +5307,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06branch\x18\a \x01(\tR\x06branch\x120\n" +
 	"\x05names\x18\b \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x1f\n" +
 	"\vrow_lineage\x18\t \x01(\bR\n" +
-	"rowLineage\"=\n" +
+	"rowLineage\x12\x1f\n" +
+	"\vtotal_files\x18\n" +
+	" \x01(\x03R\n" +
+	"totalFiles\"=\n" +
 	"\n" +
 	"FieldNames\x12\x19\n" +
 	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x14\n" +
