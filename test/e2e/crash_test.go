@@ -78,6 +78,11 @@ var statements = map[string]statement{
 		prepare: "CREATE TABLE %s PARTITIONED BY (p) AS SELECT i AS id, i & 1 AS p FROM range(-10, 0) r(i)",
 		text:    "INSERT INTO {table} REPLACE WHERE p = 0 SELECT id, 0 AS p FROM '{input}'", rows: baseline/2 + bulkFiles*bulkRows, commits: 1, exists: true,
 	},
+	"delete": {prepare: withBaseline, text: "DELETE FROM {table} WHERE id IN (SELECT -id FROM '{input}') AND id > -6", rows: baseline - 5, commits: 1, exists: true},
+	"merge": {
+		prepare: withBaseline, text: "MERGE INTO {table} AS t USING '{input}' AS s ON t.id = -s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+		rows: bulkFiles*bulkRows - baseline, commits: 1, exists: true,
+	},
 	"truncate": {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
 	"replace": {
 		prepare: withBaseline, text: "CREATE OR REPLACE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true,
