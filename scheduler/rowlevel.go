@@ -198,6 +198,7 @@ func (s *Server) resolveBeside(j *job, p *planned, u *executorv1.UnresolvedSourc
 			same := target.GetTable()
 			return &planv1.Source{View: u.GetView(), Alias: u.GetAlias(), Kind: &planv1.Source_Table{Table: &planv1.TableScan{
 				Schema: same.GetSchema(), Files: same.GetFiles(), Table: same.GetTable(), Version: same.GetVersion(), ConstantIds: same.GetConstantIds(), Branch: same.GetBranch(),
+				Names: same.GetNames(), RowLineage: same.GetRowLineage(), TotalFiles: same.GetTotalFiles(),
 			}}}, nil
 		}
 	}
