@@ -294,7 +294,7 @@ func narrowed(src *planv1.Source, files []*planv1.PinnedFile) *planv1.Source {
 	if t := src.GetTable(); t != nil {
 		scan := &planv1.TableScan{
 			Schema: t.GetSchema(), Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(), WithPositions: t.GetWithPositions(),
-			Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), Files: files,
+			Branch: t.GetBranch(), Files: files, Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
 		}
 		out.Kind = &planv1.Source_Table{Table: scan}
 		return out
