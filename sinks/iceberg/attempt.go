@@ -42,6 +42,10 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 	req, manifests, listURI, err := a.build(ctx, t)
 	a.lap(&a.resp.Timings.BuildMicros, &start)
+	if errors.Is(err, errNothing) {
+		a.unchanged(t)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -99,13 +103,18 @@ func (a *attempt) look(t *table) (done bool, err error) {
 		return false, permanent(ref, err)
 	}
 	if b.nothing() { // C16
-		a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
-		if id := t.HeadID(); id != nil {
-			a.resp.Version = versionOf(*id)
-		}
+		a.unchanged(t)
 		return true, nil
 	}
 	return false, nil
+}
+
+// unchanged ends a commit that has nothing to do.
+func (a *attempt) unchanged(t *table) {
+	a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
+	if id := t.HeadID(); id != nil {
+		a.resp.Version = versionOf(*id)
+	}
 }
 
 // build writes the manifest list and makes the request. A table that is created gets a first snapshot even if it has no rows: it carries the marker, and
@@ -161,13 +170,21 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 		return nil, nil, err
 	}
 	gone := &removal{}
-	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND && b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE {
+	var clustered *reclustering
+	if b.plan.Operation == operationManifests {
+		if old, clustered, err = a.recluster(ctx, base, s, old); err != nil {
+			return nil, nil, err
+		}
+	} else if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND && b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE {
 		if old, gone, err = a.remove(ctx, base, head, s, old); err != nil {
 			return nil, nil, err
 		}
 	}
 	manifests = append(manifests, old...)
 	s.Summary = b.summary(head, gone)
+	if clustered != nil {
+		clustered.summary(s.Summary)
+	}
 	// The job is in the name so that what a process that died has left can be told from other writers' files.
 	s.ManifestList = metadataPath(location, "snap-%d-%d-%s-%s.avro", s.ID, a.n, b.units[0].GetJobId(), a.nonce)
 	h := icefile.ListHeader{Version: base.FormatVersion, SnapshotID: s.ID, ParentID: s.ParentID, SequenceNumber: s.SequenceNumber, FirstRowID: base.NextRowID}
