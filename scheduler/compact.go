@@ -225,11 +225,13 @@ func (s *Server) wanted(j *job, c compaction, scan *planv1.TableScan, files []pl
 	if len(res.GetUnresolved()) > 0 {
 		return nil, fail(codeUser, "name columns of the table", "rewrite_data_files: the condition reads %s, and may only be about the table's rows", strings.Join(res.GetUnresolved()[0].GetTable(), "."))
 	}
-	f := res.GetFilters()[view]
-	if f.GetPredicate() == nil {
-		return files, nil // nothing is known of it: any file may have such rows
+	filter := res.GetFilters()[view].GetPredicate()
+	if filter == nil {
+		if filter, err = plan.ParseFilter(c.where, scan.GetSchema(), c.table.String()); err != nil {
+			return nil, planFailure(err)
+		}
 	}
-	pruned, _, err := s.scanPlaces(j, &planned{target: c.table, spec: &planv1.WriteSpec{}}, f.GetPredicate())
+	pruned, _, err := s.scanPlaces(j, &planned{target: c.table, spec: &planv1.WriteSpec{}}, filter)
 	if err != nil {
 		return nil, err
 	}

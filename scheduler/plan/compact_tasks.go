@@ -141,3 +141,13 @@ func ParseOrder(text string, schema *planv1.Schema) ([]*planv1.SortField, error)
 
 // Reads is the scan of all files that are rewritten.
 func (c *CompactTasks) Reads() *planv1.TableScan { return scanOf(c.Target, slices.Concat(c.Groups...)) }
+
+// ParseFilter reads a condition over the columns of a table: comparisons with constants, IN, BETWEEN, IS NULL, joined by AND, OR and NOT.
+func ParseFilter(text string, schema *planv1.Schema, table string) (*planv1.Predicate, error) {
+	c, err := sql.ParseCondition(text)
+	if err != nil {
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, &Error{Message: fmt.Sprintf("where %q: files cannot be chosen by it: %s", text, why), Hint: "compare columns with constants, for example day >= DATE '2026-01-31' AND region IN ('eu', 'us')"}
+	}
+	return BindCondition(c, schema, table, "where")
+}
