@@ -38,6 +38,9 @@ func (e *Executor) analyzeGuarded(req *executorv1.Analyze) (res *executorv1.Anal
 	if err := fault.Hit("executor.analyze.start"); err != nil {
 		return failedAnalysis(req, err.Error())
 	}
+	if req.GetSplice() != nil {
+		return sendable(e.spliceReport(req))
+	}
 	return sendable(analyze.Analyze(e.life, e.pool, req))
 }
 

@@ -124,7 +124,7 @@ func (s *Server) resolveSource(ctx context.Context, j *job, u *executorv1.Unreso
 		}
 	}
 	if len(u.Table) > 0 {
-		scan, err := s.planScan(ctx, j, u.Table)
+		scan, err := s.planRead(ctx, j, scanOf(u))
 		if err != nil {
 			return nil, err
 		}
@@ -163,29 +163,59 @@ func readerFor(name string) string {
 	return ""
 }
 
+// tableRead is what of a table is to be read.
+type tableRead struct {
+	name   []string          // catalog, schema, table: as written
+	ref    string            // branch or tag; empty: the main branch
+	id     string            // snapshot, in place of ref
+	asOf   *int64            // milliseconds since 1970, in place of both
+	filter *planv1.Predicate // files without a row for which it is true may be left out
+}
+
 // planScan pins a table's current version and lists its files.
-func (s *Server) planScan(ctx context.Context, j *job, name []string) (scan *planv1.TableScan, err error) {
+func (s *Server) planScan(ctx context.Context, j *job, name []string) (*planv1.TableScan, error) {
+	return s.planRead(ctx, j, tableRead{name: name})
+}
+
+// planRead pins a version of a table and lists its files.
+func (s *Server) planRead(ctx context.Context, j *job, r tableRead) (scan *planv1.TableScan, err error) {
 	err = s.overCrashes(ctx, "PlanScan", func() (err error) {
-		t, err := s.resolveTable(name, j)
-		if err != nil {
-			return err
-		}
-		scan, err = s.planScanOnce(ctx, j, t)
-		if other := s.respelt(ctx, t, err); other != nil {
-			scan, err = s.planScanOnce(ctx, j, other)
+		scan, err = s.planReadOfName(ctx, j, r)
+		if other, ok := r.reference(); ok && err != nil && isMissing(err) { // the last part names a branch or a tag
+			if found, otherErr := s.planReadOfName(ctx, j, other); otherErr == nil || !isMissing(otherErr) {
+				scan, err = found, otherErr
+			}
 		}
 		return err
 	})
 	return scan, err
 }
 
+func (s *Server) planReadOfName(ctx context.Context, j *job, r tableRead) (*planv1.TableScan, error) {
+	t, err := s.resolveTable(r.name, j)
+	if err != nil {
+		return nil, err
+	}
+	scan, err := s.planReadOnce(ctx, j, t, r)
+	if other := s.respelt(ctx, t, err); other != nil {
+		return s.planReadOnce(ctx, j, other, r)
+	}
+	return scan, err
+}
+
+// planScanOnce lists the current files of a table that has been resolved.
 func (s *Server) planScanOnce(ctx context.Context, j *job, t *target) (*planv1.TableScan, error) {
+	return s.planReadOnce(ctx, j, t, tableRead{})
+}
+
+// planReadOnce lists the files that r asks for of a table that has been resolved.
+func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRead) (*planv1.TableScan, error) {
 	lease, sink, err := s.readLease(ctx, j.id, t)
 	if err != nil {
 		return nil, err
 	}
 	defer lease.Close()
-	st, err := sink.PlanScan(ctx, &sinkv1.PlanScanRequest{Lease: lease.Token(), Table: t.ref()})
+	st, err := sink.PlanScan(ctx, &sinkv1.PlanScanRequest{Lease: lease.Token(), Table: t.ref(), Version: r.id, Ref: r.ref, AsOfMillis: r.asOf, Filter: r.filter})
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}

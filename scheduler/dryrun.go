@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -111,9 +110,9 @@ func writesLine(p *planned) []string {
 	if p.plan == nil {
 		return []string{"writes: no rows"}
 	}
-	rows := "an unknown number of rows"
-	if n, ok := p.estimatedRows(); ok {
-		rows = fmt.Sprintf("about %d rows, by the engine's estimate", n)
+	rows := p.rows
+	if rows == "" {
+		rows = "an unknown number of rows"
 	}
 	tasks := 1
 	if st := p.plan.Stages; len(st) > 0 {
@@ -131,17 +130,42 @@ func writesLine(p *planned) []string {
 	return out
 }
 
-func (p *planned) estimatedRows() (int64, bool) {
-	_, engine, ok := strings.Cut(p.text, "Engine plan:\n")
-	if !ok {
+// rowsText says how many rows a query gives: what its files have where it takes each row by itself, or the engine's estimate; empty: nobody knows.
+func rowsText(a *analysis) string {
+	plan := a.result.GetPlanText()
+	if n, ok := rowsRead(a); ok && !strings.Contains(plan, "UNNEST") {
+		if strings.Contains(plan, "FILTER") || strings.Contains(plan, "Filters:") {
+			return fmt.Sprintf("at most %d rows", n)
+		}
+		return fmt.Sprintf("%d rows", n)
+	}
+	m := planRows.FindStringSubmatch(plan)
+	if m == nil || m[1] == "0" { // which is what the engine says of table functions that it knows nothing of
+		return ""
+	}
+	return "about " + m[1] + " rows, by the engine's estimate"
+}
+
+// rowsRead counts the rows of a row-wise query's only source.
+func rowsRead(a *analysis) (int64, bool) {
+	if !a.result.GetRowWise() || len(a.sources) != 1 {
 		return 0, false
 	}
-	m := planRows.FindStringSubmatch(engine)
-	if m == nil {
-		return 0, false
+	for _, f := range a.sources[0].GetTable().GetFiles() {
+		if len(f.GetDeletes()) > 0 {
+			return 0, false
+		}
 	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	return n, err == nil && n > 0 // 0 is what the engine says of table functions that it knows nothing of
+	sum, known := int64(0), false
+	for _, st := range a.result.GetStats() {
+		for _, f := range st.GetFiles() {
+			if f.GetRows() < 0 {
+				return 0, false
+			}
+			sum, known = sum+f.GetRows(), true
+		}
+	}
+	return sum, known
 }
 
 // removesLine says what of the table lies in the scope.

@@ -27,6 +27,7 @@ type planned struct {
 	// operation of a row-level write: delete, update or merge.
 	operation string
 	over      *overwrite // nil: a plain append, or no INSERT
+	rows      string     // how many the query gives, for people; empty: nobody knows
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
 	text      string
@@ -183,8 +184,11 @@ func (s *Server) buildPlan(j *job, p *planned, a *analysis, out []*planv1.Output
 	if p.planner, p.first, err = s.plan(j, r); err != nil {
 		return err
 	}
-	p.plan = p.planner.Plan()
+	p.plan, p.rows = p.planner.Plan(), rowsText(a)
 	p.text = p.plan.Explain()
+	if err := s.explainSplice(j, p, a); err != nil {
+		return err
+	}
 	j.warn(p.plan.Warnings...)
 	j.update(func() { j.plan = p.text })
 	return nil

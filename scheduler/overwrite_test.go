@@ -5,10 +5,40 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 )
+
+func TestRowsText(t *testing.T) {
+	parquet := func(rows ...int64) []*executorv1.SourceStats {
+		st := &executorv1.SourceStats{View: "v"}
+		for _, n := range rows {
+			st.Files = append(st.Files, &executorv1.FileStats{Rows: n})
+		}
+		return []*executorv1.SourceStats{st}
+	}
+	one := []*planv1.Source{{View: "v"}}
+	for _, c := range []struct {
+		plan    string
+		rowWise bool
+		stats   []*executorv1.SourceStats
+		want    string
+	}{
+		{"VALUES  rows: 2\n", false, nil, "about 2 rows, by the engine's estimate"},
+		{"RANGE  Estimated Cardinality: 0\n", false, nil, ""},
+		{"HASH_GROUP_BY  Estimated Cardinality: 5\n  READ_PARQUET  Estimated Cardinality: 400\n", false, parquet(400), "about 5 rows, by the engine's estimate"},
+		{"READ_PARQUET  Estimated Cardinality: 4000\n", true, parquet(3, 4), "7 rows"},
+		{"FILTER  Expression: x\n  READ_PARQUET\n", true, parquet(3, 4), "at most 7 rows"},
+		{"READ_PARQUET  Filters: a>1\n", true, parquet(3), "at most 3 rows"},
+		{"UNNEST\n  READ_PARQUET\n", true, parquet(3), ""},
+		{"READ_PARQUET\n", true, parquet(3, -1), ""},
+	} {
+		a := &analysis{sources: one, result: &executorv1.AnalyzeResult{PlanText: c.plan, RowWise: c.rowWise, Stats: c.stats}}
+		require.Equal(t, c.want, rowsText(a), c.plan)
+	}
+}
 
 func TestRefOfPart(t *testing.T) {
 	for _, c := range []struct {
@@ -30,7 +60,7 @@ func TestRefOfPart(t *testing.T) {
 }
 
 // C16, and what is no such write: an overwrite of nothing empties what its scope says, except where that is the partitions that are written.
-func TestEmptyCommit(t *testing.T) {
+func TestNothing(t *testing.T) {
 	all, some := &planv1.Scope{Kind: &planv1.Scope_All{All: true}}, &planv1.Scope{Kind: &planv1.Scope_Partitions{Partitions: true}}
 	filter := &planv1.Scope{Kind: &planv1.Scope_Filter{Filter: &planv1.Predicate{}}}
 	for _, c := range []struct {

@@ -88,9 +88,10 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 	}
 	if w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {
 		var err error
-		if spec.Replaced, err = w.replaced(); err != nil {
+		if spec.Replaced, spec.Deleted, err = w.replaced(); err != nil {
 			return spec, err
 		}
+		spec.Deletes = w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
 	}
 	if w.target.entry.catalog == nil {
 		spec.Location = w.target.entry.location(w.target.ident)
@@ -102,10 +103,10 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 	return spec, nil
 }
 
-// replaced are the files of the table that the accepted task manifests replace.
-func (w *writeState) replaced() (map[string]struct{}, error) {
-	out := map[string]struct{}{}
-	err := w.s.journal.View(func(tx *journal.Tx) error {
+// replaced are the files of the table that the accepted task manifests replace, and those of which they delete rows.
+func (w *writeState) replaced() (replaced, deleted map[string]struct{}, err error) {
+	replaced, deleted = map[string]struct{}{}, map[string]struct{}{}
+	err = w.s.journal.View(func(tx *journal.Tx) error {
 		return tx.Manifests(w.job.id, func(m *journal.Manifest) error {
 			for _, b := range m.Chunks {
 				c, files := &planv1.ManifestChunk{}, &planv1.DataFiles{}
@@ -116,11 +117,16 @@ func (w *writeState) replaced() (map[string]struct{}, error) {
 					return err
 				}
 				for _, f := range files.GetReplaced() {
-					out[f.GetPath()] = struct{}{}
+					replaced[f.GetPath()] = struct{}{}
+				}
+				for _, f := range files.GetFiles() {
+					if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+						deleted[f.GetReferencedDataFile()] = struct{}{}
+					}
 				}
 			}
 			return nil
 		})
 	})
-	return out, err
+	return replaced, deleted, err
 }

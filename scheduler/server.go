@@ -92,6 +92,7 @@ type Server struct {
 	ended    map[string]time.Time // attempts of this incarnation that their executor has reported over
 	pruned   time.Time
 	sweepNow chan struct{}
+	expiring sync.Mutex // files of expired snapshots are removed by one at a time
 }
 
 // commitsAtOnce is enough for tables on many disks and little for one catalog.

@@ -111,6 +111,9 @@ func (s *Server) sweepOnce(ctx context.Context) {
 	err := s.journal.View(func(tx *journal.Tx) error {
 		return tx.Duties(func(d *journal.Duty) error {
 			d.Confirmed = d.Confirmed || s.attemptEnded(d.Attempt)
+			if d.Expiry != nil && s.expiryWaits(d) {
+				return nil
+			}
 			if d.Confirmed || !now.Before(d.NotBefore) {
 				due = append(due, *d)
 			}
@@ -134,6 +137,10 @@ func (s *Server) sweepOnce(ctx context.Context) {
 }
 
 func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
+	if d.Expiry != nil {
+		_, err := s.removeExpired(ctx, d)
+		return err
+	}
 	if err := fault.Hit("scheduler.sweep.before"); err != nil {
 		return err
 	}

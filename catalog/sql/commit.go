@@ -73,10 +73,16 @@ func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request) (
 	if err != nil {
 		return nil, err
 	}
-	if meta.Equals(base.meta) {
-		return base, nil
+	raw, spliced := splice(base, meta, req)
+	if !spliced {
+		if meta.Equals(base.meta) {
+			return base, nil
+		}
+		if raw, err = encode(meta); err != nil {
+			return nil, notSent(err)
+		}
 	}
-	next, err := c.writeVersion(ctx, meta, base)
+	next, err := c.writeVersion(ctx, meta, raw, base)
 	if err != nil {
 		c.discardIf(ctx, next)
 		return nil, notSent(err)

@@ -141,7 +141,11 @@ func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metad
 	if err := c.checkNew(ctx, id, key); err != nil {
 		return nil, notSent(err)
 	}
-	next, err := c.writeVersion(ctx, meta, nil)
+	raw, err := encode(meta)
+	if err != nil {
+		return nil, notSent(err)
+	}
+	next, err := c.writeVersion(ctx, meta, raw, nil)
 	if err != nil {
 		c.discardIf(ctx, next)
 		return nil, notSent(err)

@@ -105,19 +105,15 @@ const (
 	propDeleteOld    = "write.metadata.delete-after-commit.enabled"
 )
 
-// writeVersion writes metadata as the successor of base (nil: as the first) and returns it as the version it will be. The file and
+// writeVersion writes metadata, encoded as raw, as the successor of base (nil: as the first) and returns it as the version it will be. The file and
 // its name are synced when this returns.
-func (c *Catalog) writeVersion(ctx context.Context, meta table.Metadata, base *version) (*version, error) {
+func (c *Catalog) writeVersion(ctx context.Context, meta table.Metadata, raw []byte, base *version) (*version, error) {
 	if err := fault.Hit("catalog.commit.before-metadata"); err != nil {
 		return nil, err
 	}
 	dir, err := c.metadataDir(meta, base)
 	if err != nil {
 		return nil, err
-	}
-	raw, err := encode(meta)
-	if err != nil {
-		return nil, fmt.Errorf("encode metadata: %w: %w", catalog.ErrPermanent, err)
 	}
 	body, ext, err := compress(raw, meta.Properties()[propCompression])
 	if err != nil {
@@ -144,11 +140,16 @@ func (c *Catalog) writeVersion(ctx context.Context, meta table.Metadata, base *v
 }
 
 // encode calls the encoder of the metadata directly where there is one: json.Marshal would read all of its output once more.
-func encode(meta table.Metadata) ([]byte, error) {
+func encode(meta table.Metadata) (raw []byte, err error) {
 	if m, ok := meta.(json.Marshaler); ok {
-		return m.MarshalJSON()
+		raw, err = m.MarshalJSON()
+	} else {
+		raw, err = json.Marshal(meta)
 	}
-	return json.Marshal(meta)
+	if err != nil {
+		return nil, fmt.Errorf("encode metadata: %w: %w", catalog.ErrPermanent, err)
+	}
+	return raw, nil
 }
 
 // metadataDir is where the table says. A property may have been set by anybody who may change the table, and this process writes

@@ -41,7 +41,9 @@ func newScene(t *testing.T) *scene {
 	require.NoError(t, err)
 	meta, err := applyTo(s.base, s.req)
 	require.NoError(t, err)
-	s.next, err = c.writeVersion(t.Context(), meta, s.base)
+	raw, err := encode(meta)
+	require.NoError(t, err)
+	s.next, err = c.writeVersion(t.Context(), meta, raw, s.base)
 	require.NoError(t, err)
 	return s
 }

@@ -50,6 +50,7 @@ type analysis struct {
 	req  *executorv1.Analyze
 	out  *executorv1.AnalyzeResult
 
+	text     string // of the request, without what DuckDB does not know
 	rewriter *rewriter
 	node     queryNode // the rewritten statement
 	reads    bool      // its plan reads rows
@@ -59,13 +60,19 @@ type analysis struct {
 }
 
 func (a *analysis) run() error {
-	node, err := a.parse(a.req.GetSql())
+	var err error
+	var at map[int]travel
+	if a.text, at, err = cutTravel(a.req.GetSql()); err != nil {
+		return err
+	}
+	node, err := a.parse(a.text)
 	if err != nil {
 		return err
 	}
 	a.literals, a.nulls = literalColumns(node)
 	a.values = valuesRows(node)
 	a.rewriter = newRewriter(a.req.GetNowMicros())
+	a.rewriter.travels = at
 	if a.req.GetBindOnly() {
 		a.rewriter.given = viewsOf(a.req.GetSources())
 	}
@@ -104,6 +111,9 @@ func (a *analysis) resolve(node queryNode) (pending bool, err error) {
 	if err := a.rewriter.statement(node); err != nil {
 		return false, err
 	}
+	for range a.rewriter.travels { // what is left stands behind something else than a table
+		return false, refuse(travelHint, "a version or a time is given for something that is not a table")
+	}
 	if a.req.GetBindOnly() && len(a.rewriter.sources) > 0 {
 		return false, refuse("name it as an input, and read it by the name of its view", "%s is none of the inputs of this task", a.rewriter.sources[0].alias)
 	}
@@ -138,7 +148,14 @@ func viewsOf(sources []*planv1.Source) map[string]bool {
 }
 
 func (a *analysis) unresolved(s *source) (*executorv1.UnresolvedSource, error) {
-	u := &executorv1.UnresolvedSource{View: s.view, Alias: s.alias, Table: s.table, Path: s.path, Function: s.function, Paths: s.paths}
+	u := &executorv1.UnresolvedSource{View: s.view, Alias: s.alias, Table: s.table, Path: s.path, Function: s.function, Paths: s.paths, Version: s.travel.version}
+	if s.travel.time != "" {
+		micros, err := a.travelMicros(s.travel)
+		if err != nil {
+			return nil, err
+		}
+		u.AsOfMicros = &micros
+	}
 	for _, opt := range s.options {
 		text, err := a.expressionText(opt.expr)
 		if err != nil {

@@ -47,7 +47,7 @@ func TestRewrite_Corpus(t *testing.T) {
 		"WITH x AS (SELECT now() FROM t) SELECT \"now()\" FROM x UNION ALL SELECT now() FROM u",
 		"SELECT read_csv.a FROM read_csv('a''b(.csv', delim=')', columns={'a': 'INT'}), main.read_parquet(['x', 'y']) p, parquet_scan('z', union_by_name := true) AS q(a, b)",
 	} {
-		parsed := &analysis{ctx: t.Context(), req: req(sql)}
+		parsed := &analysis{ctx: t.Context(), req: req(sql), text: sql}
 		inst, done, err := testPool.Bare(t.Context())
 		require.NoError(t, err)
 		parsed.inst = inst

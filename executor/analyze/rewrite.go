@@ -18,6 +18,7 @@ type source struct {
 	function string
 	paths    []string
 	options  []option
+	travel   travel
 }
 
 type option struct {
@@ -33,6 +34,7 @@ type rewriter struct {
 	aliases map[string]bool // every table alias in the statement, lower case
 	columns map[string]bool // column names that hide current_date and the like, lower case
 	clock   clock
+	travels map[int]travel // by the place of their table's name; those that are found are taken out
 
 	renamed    []renamed // select list items whose name would change with the time
 	qualified  []qualified

@@ -3,6 +3,7 @@ package analyze
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/signet-io/signet/executor/analyze/ast"
@@ -27,11 +28,15 @@ func looksLikeFile(name string) bool {
 func (r *rewriter) baseTable(o *ast.Object, sc *scope) error {
 	catalog, schema, name := o.Str("catalog_name"), o.Str("schema_name"), o.Str("table_name")
 	plain := catalog == "" && schema == ""
+	past := r.takeTravel(o)
+	if past != (travel{}) && plain && (sc.has(name) || r.given[strings.ToLower(name)] || looksLikeFile(name)) {
+		return refuse("leave the version or the time out", "%s is no table, so it has no versions", name)
+	}
 	if plain && (sc.has(name) || r.given[strings.ToLower(name)]) {
 		return nil
 	}
 	if !ast.IsNull(o.Get("at_clause")) {
-		return refuse("leave out AT", "%s: time travel is not supported yet", name)
+		return refuse(travelHint, "%s: AT is not supported", name)
 	}
 	if plain && looksLikeFile(name) {
 		r.useView(o, r.add("path\x00"+name, source{alias: name, path: name}), baseName(name), editName, 1)
@@ -46,12 +51,28 @@ func (r *rewriter) baseTable(o *ast.Object, sc *scope) error {
 	if err := refuseInternal(parts); err != nil {
 		return err
 	}
-	s := r.add("table\x00"+strings.Join(parts, "\x00"), source{alias: strings.Join(parts, "."), table: parts})
+	key := "table\x00" + strings.Join(parts, "\x00")
+	if past != (travel{}) {
+		key += "\x00\x00" + past.key()
+	}
+	s := r.add(key, source{alias: strings.Join(parts, "."), table: parts, travel: past})
 	if len(parts) > 1 && o.Str("alias") == "" {
 		r.qualified = append(r.qualified, qualified{parts, name})
 	}
 	r.useView(o, s, name, editName, len(parts))
 	return nil
+}
+
+// takeTravel is the clause behind a table's name.
+func (r *rewriter) takeTravel(o *ast.Object) travel {
+	where, _ := o.Get("query_location").(ast.Raw)
+	pos, err := strconv.Atoi(string(where))
+	if err != nil {
+		return travel{}
+	}
+	t := r.travels[pos]
+	delete(r.travels, pos)
+	return t
 }
 
 // refuseInternal names DuckDB's own catalogs, which hold nothing of the user's.

@@ -202,7 +202,7 @@ func sameTree(a, b ast.Value) bool {
 
 // rewritten answers the statement's new text.
 func (a *analysis) rewritten(node queryNode) (string, error) {
-	s := newSplicer(a.req.GetSql())
+	s := newSplicer(a.text)
 	if !a.rewriter.changed {
 		return s.trimmed(s.sql), nil
 	}

@@ -7,6 +7,7 @@
 package icemanifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -152,6 +153,13 @@ func read(r *avro.Record, list Record) (*Entry, error) {
 	e.Partition, _ = file.Get(102, "partition").(*avro.Record)
 	e.Referenced, _ = file.Get(143, "referenced_data_file").(string)
 	e.FirstRowID, e.ContentOffset, e.ContentSize = long(file, 142, "first_row_id"), long(file, 144, "content_offset"), long(file, 145, "content_size_in_bytes")
+	if e.Content == PositionDeletes && e.Referenced == "" { // writers that do not say it so give equal bounds
+		lower, okL := e.Mapped(125, "lower_bounds", pathColumn, true)
+		upper, okU := e.Mapped(128, "upper_bounds", pathColumn, true)
+		if okL && okU && bytes.Equal(lower, upper) {
+			e.Referenced = string(lower)
+		}
+	}
 	switch {
 	case e.Path == "" || e.Records < 0 || e.Size < 0:
 		return nil, fmt.Errorf("%w: file %q of %d rows in %d bytes", ErrManifest, e.Path, e.Records, e.Size)
@@ -159,6 +167,54 @@ func read(r *avro.Record, list Record) (*Entry, error) {
 		return nil, fmt.Errorf("%w: file %q has content %d in a manifest of content %d", ErrManifest, e.Path, e.Content, list.Content)
 	}
 	return e, nil
+}
+
+// pathColumn is the reserved field id of the column file_path in position delete files.
+const pathColumn = 2147483546
+
+// Mapped finds the value of a key in a map that is written as an array of pairs: a number as it is encoded, or the bytes.
+func (e *Entry) Mapped(id int, name string, key int32, isBytes bool) ([]byte, bool) {
+	b, null, err := e.Encoded(id, name)
+	if err != nil || null {
+		return nil, false
+	}
+	long := func() (int64, bool) {
+		v, n := binary.Varint(b)
+		if n <= 0 {
+			return 0, false
+		}
+		b = b[n:]
+		return v, true
+	}
+	for {
+		n, ok := long()
+		if !ok || n == 0 {
+			return nil, false
+		}
+		if n < 0 { // the size of the block follows
+			n = -n
+			if _, ok := long(); !ok {
+				return nil, false
+			}
+		}
+		for ; n > 0; n-- {
+			k, ok := long()
+			if !ok {
+				return nil, false
+			}
+			v := b
+			size, ok := long()
+			if !ok || isBytes && (size < 0 || size > int64(len(b))) {
+				return nil, false
+			}
+			if isBytes {
+				v, b = b[:size], b[size:]
+			}
+			if k == int64(key) {
+				return v, true
+			}
+		}
+	}
 }
 
 func long(r *avro.Record, id int, name string) *int64 {

@@ -133,7 +133,8 @@ func (l *Lease) vet(ctx context.Context, req *request) (coordinator.Attempt, err
 	}
 	a := coordinator.Attempt{Kind: coordinator.KindCatalog, Markers: l.spec.Markers, Requirements: req.requirements, Updates: req.updates}
 	switch l.spec.Mode {
-	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, sinkv1.WriteMode_WRITE_MODE_REWRITE:
+	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, sinkv1.WriteMode_WRITE_MODE_REWRITE,
+		sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		if t == nil {
 			return a, refuse(kindNotFound, "table %s does not exist", l.spec.Ident)
 		}

@@ -37,6 +37,9 @@ type LeaseSpec struct {
 	Replaced map[string]struct{}
 	// Summary is what the snapshot's summary says of each unit, besides what the format counts: exactly this.
 	Summary []map[string]string
+	// Deletes lets the commit add delete files. Deleted are the data files that those of the accepted task manifests are about.
+	Deletes bool
+	Deleted map[string]struct{}
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool

@@ -15,7 +15,7 @@ type request struct {
 
 	assertCreate bool
 	assertUUID   string
-	assertMain   bool // the main branch is pinned
+	assertRef    string // the branch that is pinned
 	parent       *int64
 
 	actions    []string
@@ -162,13 +162,13 @@ func (r *request) addHead(m map[string]json.RawMessage) error {
 	if _, err := member(m, "ref", &ref); err != nil {
 		return err
 	}
-	if ref != "main" {
-		return fmt.Errorf("assert-ref-snapshot-id of %q: only main is written", ref)
+	if ref == "" {
+		return errors.New("assert-ref-snapshot-id of no ref")
 	}
-	if r.assertMain {
+	if r.assertRef != "" {
 		return errors.New("assert-ref-snapshot-id stands twice")
 	}
-	r.assertMain = true
+	r.assertRef = ref
 	var id int64
 	ok, err := member(m, "snapshot-id", &id)
 	if ok {

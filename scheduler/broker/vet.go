@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
@@ -19,8 +22,9 @@ const mainBranch = "main"
 // vetWrite checks what a write to a table that exists may say, against the table as it was last served.
 func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) error {
 	md := t.Metadata
+	replaces := l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_REPLACE
 	for _, a := range r.actions {
-		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" {
+		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" && !(replaces && replaceActions[a]) {
 			return invalid("update %q is not allowed in a write", a)
 		}
 	}
@@ -31,17 +35,22 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		return invalid("assert-create is not allowed in a write to a table that exists")
 	case !sameUUID(r.assertUUID, l.tableUUID()):
 		return invalid("assert-table-uuid must be %s", l.tableUUID())
-	case !r.assertMain:
-		return invalid("the main branch must be pinned by assert-ref-snapshot-id")
-	case len(r.properties) != 1 || len(r.properties[0]) != 1:
+	case r.assertRef != l.branch():
+		return invalid("the branch %s must be pinned by assert-ref-snapshot-id, not %q", l.branch(), r.assertRef)
+	case len(r.properties) != 1 || len(r.properties[0]) != 1 && !replaces:
 		return invalid("want one set-properties with the marker property alone")
+	case replaces && r.version != 0 && (r.version < md.Version() || r.version > 3):
+		return invalid("format version %d: the table has %d, and Signet knows 2 and 3", r.version, md.Version())
 	}
 	var parent *table.Snapshot
-	if p := md.SnapshotByName(mainBranch); p != nil {
+	if p := md.SnapshotByName(l.branch()); p != nil {
 		parent = p
 	}
+	if err := l.vetBranch(md); err != nil {
+		return err
+	}
 	if !sameID(r.parent, snapshotID(parent)) {
-		return refuse(kindConflict, "main has moved since the commit was built")
+		return refuse(kindConflict, "branch %s has moved since the commit was built", l.branch())
 	}
 	if err := l.vetSnapshot(r, parent, md.LastSequenceNumber()); err != nil {
 		return err
@@ -49,7 +58,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if md.SnapshotByID(r.snapshot.ID) != nil {
 		return invalid("snapshot %d exists already", r.snapshot.ID)
 	}
-	if err := vetRef(md, r); err != nil {
+	if err := l.vetRef(md, r); err != nil {
 		return err
 	}
 	old := md.Properties()[l.spec.MarkerProperty]
@@ -60,11 +69,24 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if err := checkMarkerProperty(old, value, l.spec.Markers, l.spec.KeepMarkers, r.snapshot.ID); err != nil {
 		return err
 	}
+	if replaces {
+		props := maps.Clone(r.properties[0])
+		delete(props, l.spec.MarkerProperty)
+		if err := l.vetTableProperties(props, t.Location); err != nil {
+			return err
+		}
+	}
 	s, err := l.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	return l.vetManifests(ctx, s, t.UUID, r.snapshot, parent)
+}
+
+// replaceActions are what a request may do besides that replaces a table's definition.
+var replaceActions = map[string]bool{
+	"upgrade-format-version": true, "add-schema": true, "set-current-schema": true, "add-spec": true, "set-default-spec": true, "add-sort-order": true,
+	"set-default-sort-order": true,
 }
 
 func snapshotID(s *table.Snapshot) *int64 {
@@ -82,12 +104,12 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 	switch {
 	case s == nil || r.ref == nil:
 		return invalid("want one add-snapshot and one set-snapshot-ref")
-	case r.ref.Name != mainBranch || r.ref.Type != "branch" || r.ref.SnapshotID != s.ID:
-		return invalid("set-snapshot-ref must set branch main to the new snapshot")
+	case r.ref.Name != l.branch() || r.ref.Type != "branch" || r.ref.SnapshotID != s.ID:
+		return invalid("set-snapshot-ref must set branch %s to the new snapshot", l.branch())
 	case s.ID <= 0:
 		return invalid("snapshot id %d", s.ID)
 	case !sameID(s.Parent, snapshotID(parent)):
-		return invalid("the snapshot's parent must be the head of main")
+		return invalid("the snapshot's parent must be the head of branch %s", l.branch())
 	case s.Sequence != lastSequence+1:
 		return invalid("sequence number %d: want %d", s.Sequence, lastSequence+1)
 	case !slices.Contains(modeRules[l.spec.Mode].operations, s.Summary["operation"]):
@@ -104,18 +126,37 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 	return nil
 }
 
-// vetRef keeps a write from changing the retention of main: it may leave the settings out, or repeat them.
-func vetRef(md table.Metadata, r *request) error {
+// branch is where the lease's commits go.
+func (l *Lease) branch() string { return cmp.Or(l.spec.Branch, mainBranch) }
+
+// vetBranch wants the branch to be there: a commit creates none, and moves no tag.
+func (l *Lease) vetBranch(md table.Metadata) error {
+	for name, ref := range md.Refs() {
+		if name == l.branch() && ref.SnapshotRefType != table.BranchRef {
+			return refuse(kindPermanent, "%q is a tag, and only branches are written to", name)
+		}
+		if name == l.branch() {
+			return nil
+		}
+	}
+	if l.branch() != mainBranch {
+		return refuse(kindPermanent, "branch %q does not exist any more; create it with ALTER TABLE ... CREATE BRANCH", l.branch())
+	}
+	return nil
+}
+
+// vetRef keeps a write from changing the retention of its branch: it may leave the settings out, or repeat them.
+func (l *Lease) vetRef(md table.Metadata, r *request) error {
 	var cur table.SnapshotRef
 	for name, ref := range md.Refs() {
-		if name == mainBranch {
+		if name == l.branch() {
 			cur = ref
 		}
 	}
 	same := func(asked, now *int64) bool { return asked == nil || (now != nil && *asked == *now) }
 	if !same(r.ref.MaxRefAge, cur.MaxRefAgeMs) || !same(r.ref.MaxSnapAge, cur.MaxSnapshotAgeMs) ||
 		(r.ref.MinToKeep != nil && (cur.MinSnapshotsToKeep == nil || *r.ref.MinToKeep != *cur.MinSnapshotsToKeep)) {
-		return invalid("a write may not change the retention of main")
+		return invalid("a write may not change the retention of its branch")
 	}
 	return nil
 }
@@ -165,11 +206,14 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			came = append(came, m)
 			continue
 		}
-		if m.ManifestContent() != iceberg.ManifestContentData {
-			return invalid("manifest %q adds deletes, which a commit of this mode does not", m.FilePath())
-		}
 		files += int64(m.AddedDataFiles())
-		rows += m.AddedRows()
+		if m.ManifestContent() == iceberg.ManifestContentData {
+			rows += m.AddedRows()
+			continue
+		}
+		if err := l.vetDeletes(ctx, s, m); err != nil {
+			return err
+		}
 	}
 	a := &account{lease: l, store: s, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
 	if err := a.settle(ctx, gone, came, oldest); err != nil {

@@ -28,6 +28,7 @@ var modeRules = map[sinkv1.WriteMode]rules{
 	sinkv1.WriteMode_WRITE_MODE_CREATE:    {operations: []string{"append"}},
 	sinkv1.WriteMode_WRITE_MODE_OVERWRITE: {operations: []string{"append", "overwrite", "delete"}, removes: true},
 	sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL: {operations: []string{"append", "overwrite", "delete"}, removes: true, named: true},
+	sinkv1.WriteMode_WRITE_MODE_REPLACE:   {operations: []string{"overwrite"}, removes: true},
 	sinkv1.WriteMode_WRITE_MODE_REWRITE:   {operations: []string{"replace"}, removes: true, named: true},
 }
 
@@ -180,7 +181,8 @@ func (a *account) allowed(oldest int64) error {
 		}
 	}
 	for _, e := range a.removed {
-		if e.Content != icemanifest.Data && !paths[e.Referenced] && e.Sequence >= oldest {
+		_, renewed := a.lease.spec.Deleted[e.Referenced]
+		if e.Content != icemanifest.Data && !paths[e.Referenced] && !renewed && e.Sequence >= oldest {
 			return invalid("delete file %q is removed, and the data files that it is about stay", e.Path)
 		}
 	}
@@ -204,6 +206,26 @@ func (a *account) vetRemoved() error {
 		if ok && v != strconv.FormatInt(want, 10) || !ok && want != 0 {
 			return invalid("summary %s is %q: the manifests remove %d", key, v, want)
 		}
+	}
+	return nil
+}
+
+// vetDeletes checks a manifest of added delete files: each is about a data file of which an accepted task manifest deletes rows.
+func (l *Lease) vetDeletes(ctx context.Context, s storage.Store, m iceberg.ManifestFile) error {
+	if !l.spec.Deletes {
+		return invalid("manifest %q adds deletes, which a commit of this mode does not", m.FilePath())
+	}
+	entries, err := (&account{lease: l, store: s}).read(ctx, m)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, ok := l.spec.Deleted[e.Referenced]; !ok || e.Content != icemanifest.PositionDeletes {
+			return invalid("delete file %q is about %q, of which no accepted task manifest deletes rows", e.Path, e.Referenced)
+		}
+	}
+	if int32(len(entries)) != m.AddedDataFiles() {
+		return invalid("manifest %q holds %d files, the manifest list says %d", m.FilePath(), len(entries), m.AddedDataFiles())
 	}
 	return nil
 }

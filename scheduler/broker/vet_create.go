@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/tableprops"
 )
 
 // createActions are what a request that creates its table may hold, and whether it must.
@@ -45,7 +46,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 		return err
 	}
 	switch _, err := uuid.Parse(r.assignUUID); {
-	case !r.assertCreate || r.assertUUID != "" || r.assertMain:
+	case !r.assertCreate || r.assertUUID != "" || r.assertRef != "":
 		return invalid("want assert-create and no requirement on a table that exists")
 	case err != nil:
 		return invalid("assign-uuid: %q is no UUID", r.assignUUID)
@@ -94,7 +95,7 @@ var dataPathProperties = []string{"write.data.path", "write.folder-storage.path"
 // vetTableProperties refuses what would lead out of the table or claim a commit that never was.
 func (l *Lease) vetTableProperties(props map[string]string, location string) error {
 	for k, v := range props {
-		if strings.HasPrefix(k, "signet.") {
+		if tableprops.Reserved(k) {
 			return invalid("property %q is reserved", k)
 		}
 		if k == metadataPathProperty {

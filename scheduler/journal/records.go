@@ -158,6 +158,22 @@ type Duty struct {
 	Confirmed bool      `json:"confirmed"` // the executor has said that the attempt is over
 	NotBefore time.Time `json:"not_before"`
 	Sweeps    int       `json:"sweeps"`
+	Expiry    *Expiry   `json:"expiry,omitempty"` // in place of a prefix to be swept; Prefix is a name then
+}
+
+// Expiry is a table's snapshots that are, or are about to be, removed from its metadata. The files that only they needed have to go.
+type Expiry struct {
+	Ident      []string          `json:"ident"` // of the table: its namespace and name
+	TableUUID  string            `json:"table_uuid"`
+	Snapshots  []ExpiredSnapshot `json:"snapshots"`
+	Statistics []string          `json:"statistics,omitempty"` // files that the metadata named before
+	Readers    []string          `json:"readers,omitempty"`    // jobs that may read the files; they go when these have ended
+}
+
+// ExpiredSnapshot is a snapshot with its manifest list.
+type ExpiredSnapshot struct {
+	ID   int64  `json:"id"`
+	List string `json:"list"`
 }
 
 // Commit is a job's commit state: the coordinator's record, opaque here.

@@ -9,11 +9,9 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/tableprops"
 	"github.com/signet-io/signet/scheduler/sql"
 )
-
-// reservedProperties begin with this: they are Signet's own record in the table.
-const reservedProperties = "signet."
 
 // Definition turns CREATE TABLE into what a sink creates. For CREATE TABLE AS, query holds the query's columns; otherwise it is nil.
 func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefinition, error) {
@@ -32,8 +30,8 @@ func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefini
 	}
 	checkNames(&bad, out.Schema.GetFields(), "")
 	for _, key := range slices.Sorted(maps.Keys(c.Properties)) {
-		if strings.HasPrefix(strings.ToLower(key), reservedProperties) {
-			bad.add(key, "the property "+sql.QuoteString(key)+" is reserved", "properties that begin with signet. are Signet's own")
+		if tableprops.Reserved(key) {
+			bad.add(key, "the property "+sql.QuoteString(key)+" is reserved", "properties that begin with signet. are Signet's own, but for "+tableprops.AcceptAnySchema+" and "+tableprops.Splice)
 		}
 	}
 	partitionClauses(&bad, out, c.Partition)

@@ -17,12 +17,14 @@ import (
 
 // attempt is one try of a commit: load, look, check, build, send.
 type attempt struct {
-	sink  *Sink
-	host  Host
-	batch *batch
-	resp  *sinkv1.CommitResponse
-	nonce string
-	n     int
+	sink    *Sink
+	host    Host
+	batch   *batch
+	resp    *sinkv1.CommitResponse
+	nonce   string
+	n       int
+	metrics *sinkv1.CommitMetrics // of what was built last
+	before  *meta.Metadata        // the table as it was defined before a replacement
 	// created waits for the manifests that the call creates; nil: they are still to be created.
 	created func() error
 }
@@ -99,7 +101,11 @@ func (a *attempt) look(t *table) (done bool, err error) {
 	case found > 0:
 		return false, sdk.Refuse(sdk.Permanent, "table %s: %d of %d jobs of this commit have been committed before; commit the others without them", tableName(ref), found, len(b.markers))
 	}
-	if err := b.landable(t); err != nil {
+	landable := b.landable
+	if b.plan.Replace != nil {
+		landable = b.replaceable
+	}
+	if err := landable(t); err != nil {
 		return false, permanent(ref, err)
 	}
 	if b.nothing() { // C16
@@ -112,7 +118,7 @@ func (a *attempt) look(t *table) (done bool, err error) {
 // unchanged ends a commit that has nothing to do.
 func (a *attempt) unchanged(t *table) {
 	a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
-	if id := t.HeadID(); id != nil {
+	if id, err := t.BranchID(a.batch.branch()); err == nil && id != nil {
 		a.resp.Version = versionOf(*id)
 	}
 }
@@ -130,13 +136,22 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 		maps.Copy(props, b.plan.Create.Properties)
 	} else {
 		location = t.Location
-		req.onHead(t)
+		if err := req.onHead(t, b.branch()); err != nil {
+			return nil, nil, "", permanent(b.req.GetTable(), err)
+		}
+		if d := b.plan.Replace; d != nil {
+			req.redefine(b.plan)
+			maps.Copy(props, d.Properties)
+			next := *base
+			next.FormatVersion, next.CurrentSchemaID = max(d.Version, base.FormatVersion), b.plan.GetSchemaId()
+			a.before, base = base, &next
+		}
 	}
 	snap, manifests, err := a.snapshot(ctx, base, location)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	req.snapshot(snap, base.Refs[meta.MainBranch])
+	req.snapshot(snap, b.branch(), base.Refs[b.branch()])
 	props[b.req.GetMarkerProperty()] = addMarkers(base.Properties[b.req.GetMarkerProperty()], b.markers, snap.ID, b.req.GetKeepMarkers())
 	req.setProperties(props)
 	return req, manifests, snap.ManifestList, nil
@@ -145,12 +160,12 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 // snapshot writes the manifest list of the batch on top of base, and describes it.
 func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location string) (*meta.Snapshot, []icefile.Manifest, error) {
 	b := a.batch
-	head, err := base.Head()
+	head, err := base.Branch(b.branch())
 	if err != nil {
 		return nil, nil, permanent(b.req.GetTable(), err)
 	}
 	s := &meta.Snapshot{
-		ID: b.snapshotID, ParentID: base.HeadID(), TimestampMS: max(a.sink.now().UnixMilli(), base.LastUpdatedMS),
+		ID: b.snapshotID, ParentID: idOf(head), TimestampMS: max(a.sink.now().UnixMilli(), base.LastUpdatedMS),
 		SchemaID: &base.CurrentSchemaID,
 	}
 	if s.ID == 0 {
@@ -169,14 +184,19 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	if err != nil {
 		return nil, nil, err
 	}
-	gone := &removal{}
+	gone := newRemoval(a, base, s)
 	var clustered *reclustering
 	if b.plan.Operation == operationManifests {
-		if old, clustered, err = a.recluster(ctx, base, s, old); err != nil {
+		if old, clustered, err = gone.recluster(ctx, old); err != nil {
 			return nil, nil, err
 		}
-	} else if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND && b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_CREATE {
-		if old, gone, err = a.remove(ctx, base, head, s, old); err != nil {
+	} else if b.plan.Mode != 0 {
+		if old, err = gone.remove(ctx, head, old); err != nil {
+			return nil, nil, err
+		}
+	}
+	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_REPLACE && base.FormatVersion >= 2 && clustered == nil {
+		if old, err = gone.merge(ctx, old, len(b.refs)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -184,6 +204,10 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	s.Summary = b.summary(head, gone)
 	if clustered != nil {
 		clustered.summary(s.Summary)
+	}
+	a.metrics = &sinkv1.CommitMetrics{
+		SequenceNumber: s.SequenceNumber, AddedFiles: b.added.dataFiles, RemovedFiles: gone.gone.dataFiles, AddedRows: b.added.rows, RemovedRows: gone.gone.rows,
+		Partitions: int64(b.touched(gone)), AddedDeleteFiles: b.added.deleteFiles(), RemovedDeleteFiles: gone.gone.deleteFiles(),
 	}
 	// The job is in the name so that what a process that died has left can be told from other writers' files.
 	s.ManifestList = metadataPath(location, "snap-%d-%d-%s-%s.avro", s.ID, a.n, b.units[0].GetJobId(), a.nonce)
@@ -196,6 +220,13 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 		s.FirstRowID, s.AddedRows = &base.NextRowID, &rowIDs
 	}
 	return s, manifests, a.putList(ctx, s.ManifestList, data)
+}
+
+func idOf(s *meta.Snapshot) *int64 {
+	if s == nil {
+		return nil
+	}
+	return &s.ID
 }
 
 // freshID chooses a snapshot id that the table does not have.
@@ -294,6 +325,6 @@ func (a *attempt) send(ctx context.Context, req *request) error {
 	if err != nil {
 		return err
 	}
-	a.resp.Outcome, a.resp.Version, a.resp.Location = sinkv1.Outcome_OUTCOME_COMMITTED, version, location
+	a.resp.Outcome, a.resp.Version, a.resp.Location, a.resp.Metrics = sinkv1.Outcome_OUTCOME_COMMITTED, version, location, a.metrics
 	return fault.Hit("iceberg.commit.after-send")
 }

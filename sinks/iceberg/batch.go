@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 
 // parallelPuts is how many manifests of one commit are created at a time.
@@ -35,9 +36,10 @@ type batch struct {
 
 	// What the lists of changes hold; read when a commit is built.
 	changed  bool
-	replaced map[string]*change // by path
-	written  map[string]bool    // partitions, by tupleKey
-	deletes  []*change
+	replaced map[string]*change   // by path
+	written  map[string]bool      // partitions, by tupleKey
+	deletes  map[string][]*change // delete files, by the data file
+	added    counts
 }
 
 func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
@@ -45,7 +47,7 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}, replaced: map[string]*change{}, written: map[string]bool{}}
+	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}, replaced: map[string]*change{}, written: map[string]bool{}, deletes: map[string][]*change{}}
 	switch {
 	case len(b.units) == 0:
 		return nil, errors.New("a commit without units")
@@ -93,6 +95,7 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 			b.logs = append(b.logs, r)
 		} else {
 			b.refs = append(b.refs, r)
+			b.added.dataFiles, b.added.rows, b.added.bytes = b.added.dataFiles+r.Files, b.added.rows+r.Rows, b.added.bytes+r.Bytes
 			b.snapshotID = r.SnapshotID
 		}
 		got.Files, got.Rows, got.Bytes = got.Files+r.Files, got.Rows+r.Rows, got.Bytes+r.Bytes
@@ -123,7 +126,7 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 func supported(m sinkv1.WriteMode) bool {
 	switch m {
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL,
-		sinkv1.WriteMode_WRITE_MODE_REWRITE:
+		sinkv1.WriteMode_WRITE_MODE_REWRITE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return true
 	}
 	return false
@@ -142,14 +145,30 @@ func (b *batch) nothing() bool {
 	if b.files > 0 || b.changes.ReplacedFiles > 0 || b.plan.Operation == operationManifests {
 		return false
 	}
-	return b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_OVERWRITE || b.plan.GetScope().GetPartitions()
+	return !b.overwrites() || b.plan.GetScope().GetPartitions()
 }
+
+// overwrites reports whether the files that go are those that a scope covers.
+func (b *batch) overwrites() bool {
+	m := b.req.GetMode()
+	return m == sinkv1.WriteMode_WRITE_MODE_OVERWRITE || m == sinkv1.WriteMode_WRITE_MODE_REPLACE
+}
+
+// everything reports whether every file goes.
+func (b *batch) everything() bool {
+	return b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REPLACE || b.plan.GetScope().GetAll()
+}
+
+// branch that the commit goes to.
+func (b *batch) branch() string { return cmp.Or(b.plan.GetBranch(), meta.MainBranch) }
 
 // what names the statement in messages.
 func (b *batch) what() string {
 	switch b.req.GetMode() {
 	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
 		return "overwrite"
+	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "replacement"
 	case sinkv1.WriteMode_WRITE_MODE_REWRITE:
 		return "rewrite"
 	}

@@ -145,7 +145,19 @@ func (b *batch) change(got *changeLog, c *change) error {
 		got.deleted += c.deleted
 		got.update += c.updated
 	case changeDeletes:
-		b.deletes = append(b.deletes, c)
+		vector := c.content == int64(planv1.FileContent_FILE_CONTENT_DELETION_VECTOR)
+		if len(b.deletes[c.referenced]) > 0 && vector {
+			return fmt.Errorf("data file %s gets two deletion vectors", c.referenced)
+		}
+		b.deletes[c.referenced] = append(b.deletes[c.referenced], c)
+		if vector {
+			b.added.vectors++
+			b.added.bytes += c.length
+		} else {
+			b.added.positionFiles++
+			b.added.bytes += c.size
+		}
+		b.added.positions += c.records
 		got.files++
 		got.deleted += c.records
 	case changePartition:

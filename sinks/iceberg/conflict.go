@@ -72,11 +72,11 @@ func (r *removal) sameLine(head *meta.Snapshot) error {
 // dataMatters reports whether rows that others have added since can make the outcome another one.
 func (r *removal) dataMatters() bool {
 	b := r.a.batch
-	switch b.req.GetMode() {
-	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
+	switch {
+	case b.overwrites():
 		// What writes nothing only deletes, and does it to the rows that are there when it commits.
 		return b.files > 0
-	case sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+	case b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
 		return b.plan.Isolation != snapshotOnly
 	}
 	return false
@@ -116,12 +116,12 @@ func (r *removal) newFiles(ctx context.Context, m icefile.Manifest) error {
 // newData refuses rows that the statement has not seen and that it would have changed or removed.
 func (r *removal) newData(e *icemanifest.Entry, spec int32, key string) error {
 	b := r.a.batch
-	if b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_OVERWRITE {
+	if b.overwrites() {
 		if goes, err := r.dataFile(e, spec, key); err != nil || !goes {
 			return err
 		}
-		return r.refuse("snapshot %d, which another writer has committed since the overwrite was planned, added data file %s, whose rows the overwrite would remove; run the statement again",
-			e.SnapshotID, e.Path)
+		return r.refuse("snapshot %d, which another writer has committed since the %s was planned, added data file %s, whose rows it would remove; run the statement again",
+			e.SnapshotID, b.what(), e.Path)
 	}
 	if b.plan.GetScope().GetFilter() != nil {
 		bound, err := r.bound(spec)
@@ -142,10 +142,12 @@ func (r *removal) newDeletes(e *icemanifest.Entry, where string, global bool) er
 	equality := e.Content == icemanifest.EqualityDeletes
 	victim := ""
 	switch {
-	case b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_OVERWRITE: // the rows go anyway
+	case b.overwrites(): // the rows go anyway
 		return nil
 	case equality && b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REWRITE: // the new files keep their sequence number, so that they delete from these too
 		return nil
+	case e.Referenced != "" && r.targets[e.Referenced] != nil && (r.base.FormatVersion >= 3 || b.operation() != "delete"):
+		victim = e.Referenced // its rows are deleted by both, or changed by this one
 	case e.Referenced != "":
 		if r.found[e.Referenced] != nil {
 			victim = e.Referenced
@@ -155,10 +157,17 @@ func (r *removal) newDeletes(e *icemanifest.Entry, where string, global bool) er
 	default:
 		victim = r.anyOf(func(f *removed) bool { return f.place == where })
 	}
+	if victim == "" && e.Referenced == "" && b.operation() != "delete" { // deletes by value, or of several files
+		for path, t := range r.targets {
+			if (equality && global || t.place == where) && (victim == "" || path < victim) {
+				victim = path
+			}
+		}
+	}
 	if victim == "" {
 		return nil
 	}
-	return r.refuse("snapshot %d, which another writer has committed since the %s was planned, deleted rows of data file %s, which the %s replaces (delete file %s); run the statement again",
+	return r.refuse("snapshot %d, which another writer has committed since the %s was planned, deleted rows of data file %s, of which the %s changes rows (delete file %s); run the statement again",
 		e.SnapshotID, b.what(), victim, b.what(), e.Path)
 }
 
@@ -178,4 +187,38 @@ func orMain(branch string) string {
 		branch = meta.MainBranch
 	}
 	return "branch " + branch
+}
+
+// remover is the snapshot that has removed a data file since the statement was planned; 0: it cannot be told any more.
+func (r *removal) remover(ctx context.Context, head *meta.Snapshot, path string) (int64, error) {
+	for s := head; s != nil && versionOf(s.ID) != r.a.batch.plan.GetBaseVersion(); {
+		if s.Summary["operation"] != "append" && s.ManifestList != "" {
+			list, err := r.a.sink.manifests(ctx, r.a.host, s)
+			if err != nil {
+				return 0, err
+			}
+			for _, m := range list {
+				if m.Content != icefile.ContentData || m.SnapshotID == nil || *m.SnapshotID != s.ID || m.Files.Deleted != nil && *m.Files.Deleted == 0 {
+					continue
+				}
+				held, err := r.a.read(ctx, &m)
+				if err != nil {
+					return 0, err
+				}
+				for _, e := range held.Entries {
+					if !e.Live() && e.Path == path {
+						return s.ID, nil
+					}
+				}
+			}
+		}
+		if s.ParentID == nil {
+			break
+		}
+		var err error
+		if s, err = r.base.Snapshot(*s.ParentID); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
 }

@@ -35,7 +35,7 @@ func newIntent(m *meta.Metadata, schema *meta.Schema, req *sinkv1.PrepareWriteRe
 	if m.FormatVersion == 1 {
 		return in, errors.New("it has format version 1, and only version 2 and above can remove files safely; upgrade it (ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2'))")
 	}
-	head, err := m.Head()
+	head, err := m.Branch(req.GetBranch())
 	if err != nil {
 		return in, err
 	}
@@ -90,8 +90,9 @@ func (in *intent) rowLevel(m *meta.Metadata, schema *meta.Schema, operation stri
 	switch mode := strings.ToLower(strings.TrimSpace(m.Properties[key])); mode {
 	case "", "copy-on-write":
 	case "merge-on-read":
-		in.changes = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
-		in.warn(key, m.Properties[key], "delete files are not written yet: changed files are written anew")
+		if in.changes = planv1.RowChanges_ROW_CHANGES_POSITION_DELETES; m.FormatVersion >= 3 {
+			in.changes = planv1.RowChanges_ROW_CHANGES_DELETION_VECTORS
+		}
 	default:
 		in.warn(key, m.Properties[key], "it must be copy-on-write or merge-on-read")
 	}

@@ -82,7 +82,11 @@ func (j *job) stage(groups ...[]*planv1.DataFile) error {
 		}
 		for _, f := range g {
 			totals.Files++
-			totals.Rows += f.GetRecordCount()
+			if f.GetContent() == planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+				totals.Rows += f.GetRecordCount()
+			} else {
+				totals.DeletedRows += f.GetRecordCount()
+			}
 			totals.Bytes += f.GetSizeBytes()
 		}
 	}

@@ -3,6 +3,7 @@ package iceberg
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	icebergo "github.com/apache/iceberg-go"
@@ -144,6 +145,10 @@ func TestOverwrite_AllReplacesEveryFile(t *testing.T) {
 			"total-records": "9", "total-data-files": "2", "removed-files-size": "3030", "total-files-size": "2009", "total-delete-files": "0", "changed-partition-count": "1",
 		}, "replace-partitions")
 		require.EqualValues(t, resp.GetVersion(), versionOf(h.table().CurrentSnapshot().SnapshotID))
+		m := resp.GetMetrics()
+		require.EqualValues(t, []int64{4, 2, 3, 9, 30, 1, 0, 0}, []int64{
+			m.GetSequenceNumber(), m.GetAddedFiles(), m.GetRemovedFiles(), m.GetAddedRows(), m.GetRemovedRows(), m.GetPartitions(), m.GetAddedDeleteFiles(), m.GetRemovedDeleteFiles(),
+		})
 		if version == "3" {
 			s := h.table().CurrentSnapshot()
 			require.EqualValues(t, []int64{30, 9}, []int64{*s.FirstRowID, *s.AddedRows})
@@ -313,7 +318,7 @@ func TestRowLevel_ConflictTable(t *testing.T) {
 		}, nil},
 		"the same file replaced": {"snapshot", func(h *testHost, c sinkv1.SinkClient, old []*planv1.DataFile) {
 			replaceOne(h, c, old[0])
-		}, []string{"is not in the table any more", "run the statement again"}},
+		}, []string{"is not in the table any more", "snapshot HEAD", "run the statement again"}},
 		"truncated": {"snapshot", func(h *testHost, c sinkv1.SinkClient, _ []*planv1.DataFile) {
 			newOverwrite(h, c, scopeAll()).land()
 		}, []string{"is not in the table any more"}},
@@ -330,6 +335,9 @@ func TestRowLevel_ConflictTable(t *testing.T) {
 			up.replaced = replacedFiles(old[0])
 			require.NoError(t, up.stage([]*planv1.DataFile{up.plainFile(0, 10)}))
 			if tc.words != nil {
+				for i := range tc.words {
+					tc.words[i] = strings.ReplaceAll(tc.words[i], "HEAD", versionOf(h.table().CurrentSnapshot().SnapshotID))
+				}
 				up.refused(tc.words...)
 				require.Equal(t, before, h.livePaths())
 				return

@@ -21,6 +21,9 @@ func (s *Sink) prepare(ctx context.Context, h Host, req *sinkv1.PrepareWriteRequ
 	if req.GetMode() == sinkv1.WriteMode_WRITE_MODE_CREATE {
 		return s.prepareCreate(ctx, h, req)
 	}
+	if req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REPLACE {
+		return s.prepareReplace(ctx, h, req)
+	}
 	if !supported(req.GetMode()) {
 		return nil, permanent(req.GetTable(), fmt.Errorf("write mode %s is not supported by the sink iceberg", req.GetMode()))
 	}
@@ -66,9 +69,6 @@ func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.Write
 	if err != nil {
 		return nil, err
 	}
-	if b := req.GetBranch(); b != "" && b != meta.MainBranch {
-		return nil, fmt.Errorf("branch %q: only the main branch is written", b)
-	}
 	how, err := newIntent(m, schema, req)
 	if err != nil {
 		return nil, err
@@ -76,8 +76,15 @@ func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.Write
 	w, err := newSpec(layout{
 		uuid: m.UUID, location: m.Location, version: m.FormatVersion, schema: schema, spec: spec, order: order, properties: m.Properties, intent: how,
 	}, nil)
-	if err == nil && m.HeadID() != nil {
-		w.BaseVersion = strconv.FormatInt(*m.HeadID(), 10)
+	if err != nil {
+		return nil, err
+	}
+	id, err := m.BranchID(req.GetBranch())
+	if id != nil {
+		w.BaseVersion = strconv.FormatInt(*id, 10)
+	}
+	if b := req.GetBranch(); b != meta.MainBranch {
+		w.Branch = b
 	}
 	return w, err
 }
@@ -134,6 +141,7 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 	if w.SinkState, err = st.encode(); err != nil {
 		return nil, err
 	}
+	p.positive(propMergeCount, defaultMergeCount)
 	p.review()
 	w.Warnings = p.warnings
 	return w, nil

@@ -133,8 +133,6 @@ func (p *properties) dataLocation(tableLocation string) string {
 
 // unhonoured names properties that ask for something that neither the sink nor an executor does. A key that ends in a dot stands for all that begin with it.
 var unhonoured = []struct{ key, why string }{
-	{"commit.manifest-merge.enabled", "Iceberg manifests are not merged at commit"},
-	{"commit.manifest.min-count-to-merge", "Iceberg manifests are not merged at commit"},
 	{"commit.retry.", "the scheduler decides how often a commit is tried"},
 	{"write.location-provider.impl", "files are laid out by job and task"},
 	{"write.metadata.path", "Iceberg manifests are written below the table's location"},
@@ -157,7 +155,7 @@ var unhonoured = []struct{ key, why string }{
 
 // harmless are values by which a property of the list above asks for what happens anyway.
 var harmless = map[string]string{
-	"commit.manifest-merge.enabled": "false", "write.object-storage.enabled": "false",
+	"write.object-storage.enabled":  "false",
 	"write.summary.partition-limit": "0", "write.wap.enabled": "false", "write.parquet.shred-variants": "false", propFormat: "parquet",
 }
 

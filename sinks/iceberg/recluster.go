@@ -11,7 +11,6 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/icemanifest"
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
-	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
 
@@ -45,34 +44,31 @@ type clusteredFile struct {
 }
 
 // recluster answers the list with the new manifests in place of those whose files they hold; errNothing if that would gain nothing.
-func (a *attempt) recluster(ctx context.Context, base *meta.Metadata, snap *meta.Snapshot, manifests []icefile.Manifest) ([]icefile.Manifest, *reclustering, error) {
-	r := &reclustering{
-		removal: &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, found: map[string]*removed{}, tuples: map[string]bool{}},
-		target:  max(a.batch.plan.ManifestSize, 1),
-	}
-	gone := map[int]bool{}
+func (r *removal) recluster(ctx context.Context, manifests []icefile.Manifest) ([]icefile.Manifest, *reclustering, error) {
+	c := &reclustering{removal: r, target: max(r.a.batch.plan.ManifestSize, 1)}
+	taken := map[int]bool{}
 	var out []icefile.Manifest
 	for _, g := range groupManifests(manifests) {
-		if g.parts(r.target) >= len(g.at) && g.largest <= r.target*9/5 && !r.mixed(g, manifests) {
+		if g.parts(c.target) >= len(g.at) && g.largest <= c.target*9/5 && !c.mixed(g, manifests) {
 			continue // neither fewer nor smaller manifests, nor less of them for a partition
 		}
-		made, err := r.group(ctx, g, manifests, gone)
+		made, err := c.group(ctx, g, manifests, taken)
 		if err != nil {
 			return nil, nil, err
 		}
 		out = append(out, made...)
 	}
-	if len(gone) == 0 {
+	if len(taken) == 0 {
 		return nil, nil, errNothing
 	}
 	for i, m := range manifests {
-		if !gone[i] {
+		if !taken[i] {
 			out = append(out, m)
-			r.kept++
+			c.kept++
 		}
 	}
-	r.replaced = len(gone)
-	return out, r, nil
+	c.replaced = len(taken)
+	return out, c, nil
 }
 
 func groupManifests(manifests []icefile.Manifest) []*manifestGroup {

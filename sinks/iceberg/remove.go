@@ -3,6 +3,7 @@ package iceberg
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -32,6 +33,7 @@ type removal struct {
 
 	mu      sync.Mutex
 	found   map[string]*removed // data files that go, by path
+	targets map[string]*target  // data files of which the commit deletes rows, by path
 	gone    counts
 	tuples  map[string]bool // partitions touched
 	rewrite int             // names the manifests that were written
@@ -40,28 +42,36 @@ type removal struct {
 // removed is one data file that goes.
 type removed struct{ place string } // its spec and partition
 
+func newRemoval(a *attempt, base *meta.Metadata, snap *meta.Snapshot) *removal {
+	return &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, bounds: map[int32]*filter.Bound{}, found: map[string]*removed{}, targets: map[string]*target{}, tuples: map[string]bool{}}
+}
+
 // remove makes the manifests of the head without what the batch removes.
-func (a *attempt) remove(ctx context.Context, base *meta.Metadata, head, snap *meta.Snapshot, manifests []icefile.Manifest) ([]icefile.Manifest, *removal, error) {
-	r := &removal{a: a, base: base, snap: snap, specs: map[int32][]*planv1.PartitionField{}, bounds: map[int32]*filter.Bound{}, found: map[string]*removed{}, tuples: map[string]bool{}}
+func (r *removal) remove(ctx context.Context, head *meta.Snapshot, manifests []icefile.Manifest) ([]icefile.Manifest, error) {
+	a, snap := r.a, r.snap
 	if err := a.batch.readAll(ctx, a.host); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	out := slices.Clone(manifests)
 	if err := r.each(ctx, out, icefile.ContentData); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := r.complete(); err != nil {
-		return nil, nil, err
+	if err := r.complete(ctx, head); err != nil {
+		return nil, err
 	}
 	if err := r.validate(ctx, head, manifests); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.each(ctx, out, icefile.ContentDeletes); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return slices.DeleteFunc(out, func(m icefile.Manifest) bool { // nothing of it is in the table any more, and it is not this commit's
+	added, err := r.addDeletes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(append(added, out...), func(m icefile.Manifest) bool { // nothing of it is in the table any more, and it is not this commit's
 		return m.Files.Known() && m.Files.Live() == 0 && (m.SnapshotID == nil || *m.SnapshotID != snap.ID)
-	}), r, nil
+	}), nil
 }
 
 // each visits the manifests of one content, in waves, and puts the rewritten ones in their places.
@@ -82,7 +92,7 @@ func (r *removal) each(ctx context.Context, manifests []icefile.Manifest, conten
 		todo = append(todo, i)
 	}
 	for wave := range slices.Chunk(todo, parallelReads) {
-		if content == icefile.ContentData && r.a.batch.byPath() && len(r.found) == len(r.a.batch.replaced) {
+		if content == icefile.ContentData && r.a.batch.byPath() && len(r.found) == len(r.a.batch.replaced) && len(r.targets) == len(r.a.batch.deletes) {
 			return nil
 		}
 		g, ctx := errgroup.WithContext(ctx)
@@ -184,130 +194,6 @@ func (r *removal) refuse(format string, args ...any) error {
 	return sdk.Refuse(sdk.Permanent, "table %s: %s", tableName(r.a.batch.req.GetTable()), fmt.Sprintf(format, args...))
 }
 
-// choose says which entries go.
-func (r *removal) choose(held *icemanifest.Manifest, m *icefile.Manifest, oldest int64) ([]bool, error) {
-	goes := make([]bool, len(held.Entries))
-	for i, e := range held.Entries {
-		if !e.Live() {
-			continue
-		}
-		key, err := r.partition(e, m.SpecID)
-		if err != nil {
-			return nil, err
-		}
-		if e.Content == icemanifest.Data {
-			goes[i], err = r.dataFile(e, m.SpecID, key)
-		} else {
-			goes[i] = r.deleteFile(e, m.SpecID, key, oldest)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if goes[i] {
-			r.took(e, m.SpecID, key)
-		}
-	}
-	return goes, nil
-}
-
-// dataFile decides about a data file.
-func (r *removal) dataFile(e *icemanifest.Entry, spec int32, key string) (bool, error) {
-	b := r.a.batch
-	if b.byPath() {
-		_, ok := b.replaced[e.Path]
-		return ok, nil
-	}
-	switch scope := b.plan.GetScope().GetKind().(type) {
-	case *planv1.Scope_All:
-		return true, nil
-	case *planv1.Scope_Partitions:
-		if len(b.plan.GetPartition()) == 0 { // the table is one partition
-			return b.files > 0, nil
-		}
-		if spec != b.plan.GetSpecId() && b.files > 0 {
-			return false, r.refuse("data file %s is of partition spec %d, and the rows were written for spec %d: which of its rows the overwrite covers cannot be told; "+
-				"rewrite the table's data files, or overwrite with REPLACE WHERE", e.Path, spec, b.plan.GetSpecId())
-		}
-		return b.written[key], nil
-	case *planv1.Scope_Filter:
-		bound, err := r.bound(spec)
-		if err != nil {
-			return false, err
-		}
-		switch o := bound.Outcomes(entryFile{e}); {
-		case e.Records == 0 || o == filter.True:
-			return true, nil
-		case o&filter.True == 0:
-			return false, nil
-		}
-		return false, r.refuse("data file %s: the condition may hold for some of its rows only, and an overwrite removes whole files; use a condition on partition columns, or DELETE and INSERT", e.Path)
-	default:
-		return false, r.refuse("an overwrite of scope %T", scope)
-	}
-}
-
-// bound is the condition of the write for files of a partition spec.
-func (r *removal) bound(specID int32) (*filter.Bound, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if b := r.bounds[specID]; b != nil {
-		return b, nil
-	}
-	spec, err := r.base.Spec(specID)
-	if err == nil && spec == nil {
-		err = fmt.Errorf("a manifest names partition spec %d, which the table does not have", specID)
-	}
-	if err != nil {
-		return nil, r.refuse("%v", err)
-	}
-	if r.filter == nil { // by the columns as they were when the statement was planned: ids stay what they are
-		if r.filter, err = filter.New(r.a.batch.plan.schema, r.a.batch.plan.GetScope().GetFilter()); err != nil {
-			return nil, r.refuse("%v", err)
-		}
-	}
-	b := r.filter.Bind(spec)
-	r.bounds[specID] = b
-	return b, nil
-}
-
-// covered reports whether a manifest may have a file that the condition covers.
-func (r *removal) covered(m *icefile.Manifest) (bool, error) {
-	if r.a.batch.plan.GetScope().GetFilter() == nil {
-		return true, nil
-	}
-	b, err := r.bound(m.SpecID)
-	if err != nil {
-		return false, err
-	}
-	return b.Manifest(m), nil
-}
-
-// deleteFile decides about a delete file: it goes when all that it is about goes.
-func (r *removal) deleteFile(e *icemanifest.Entry, spec int32, key string, oldest int64) bool {
-	b := r.a.batch
-	switch {
-	case e.Referenced != "":
-		if r.found[e.Referenced] != nil {
-			return true
-		}
-	case b.byPath():
-	case b.plan.GetScope().GetAll():
-		return true
-	case b.plan.GetScope().GetPartitions() && len(b.plan.GetPartition()) == 0:
-		return b.files > 0
-	case b.plan.GetScope().GetPartitions():
-		if spec == b.plan.GetSpecId() && b.written[key] {
-			return true
-		}
-	case b.plan.GetScope().GetFilter() != nil && e.Content == icemanifest.PositionDeletes:
-		// A delete file has no bounds of the table's columns: only its partition counts.
-		if bound, err := r.bound(spec); err == nil && bound.Outcomes(partitionOnly{entryFile{e}}) == filter.True {
-			return true
-		}
-	}
-	return e.Sequence < oldest && e.Sequence > 0
-}
-
 // took counts a file that goes.
 func (r *removal) took(e *icemanifest.Entry, spec int32, key string) {
 	r.mu.Lock()
@@ -321,60 +207,35 @@ func (r *removal) took(e *icemanifest.Entry, spec int32, key string) {
 }
 
 // complete refuses a commit that is to replace a file that is not there any more.
-func (r *removal) complete() error {
+func (r *removal) complete(ctx context.Context, head *meta.Snapshot) error {
 	b := r.a.batch
-	if !b.byPath() || len(r.found) == len(b.replaced) {
+	if !b.byPath() {
 		return nil
 	}
-	for path := range b.replaced {
+	missing := func(path string) error {
+		by := "another writer"
+		if id, err := r.remover(ctx, head, path); err != nil {
+			return err
+		} else if id != 0 {
+			by = fmt.Sprintf("snapshot %d, which another writer has committed,", id)
+		}
+		return r.refuse("data file %s, of which the %s changes rows, is not in the table any more: %s has removed it since snapshot %s; run the statement again",
+			path, b.what(), by, orNone(b.plan.GetBaseVersion()))
+	}
+	for _, path := range slices.Sorted(maps.Keys(b.replaced)) {
 		if r.found[path] == nil {
-			return r.refuse("data file %s, which the %s replaces, is not in the table any more: another writer has removed it since snapshot %s; run the statement again",
-				path, b.what(), orNone(b.plan.GetBaseVersion()))
+			return missing(path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(b.deletes)) {
+		if r.targets[path] == nil {
+			return missing(path)
+		}
+		if r.found[path] != nil {
+			return r.refuse("data file %s is replaced and has rows deleted by the same commit", path)
 		}
 	}
 	return nil
-}
-
-// place names a partition of a spec.
-func place(spec int32, key string) string { return fmt.Sprintf("%d/%s", spec, key) }
-
-// partition is the key of an entry's partition; see tupleKey.
-func (r *removal) partition(e *icemanifest.Entry, specID int32) (string, error) {
-	fields, err := r.spec(specID)
-	if err != nil {
-		return "", err
-	}
-	values := make([]*planv1.Value, len(fields))
-	for i, f := range fields {
-		if values[i], err = icefile.PartitionValue(e.Partition, f.GetFieldId(), f.GetResultType()); err != nil {
-			return "", r.refuse("file %s: partition field %q: %v", e.Path, f.GetName(), err)
-		}
-	}
-	return tupleKey(fields, values), nil
-}
-
-// spec gives the fields of a partition spec with the types that their values have by the current schema. Fields whose column is gone have none: their
-// values are not told apart.
-func (r *removal) spec(id int32) ([]*planv1.PartitionField, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if f, ok := r.specs[id]; ok {
-		return f, nil
-	}
-	spec, err := r.base.Spec(id)
-	if err == nil && spec == nil {
-		err = fmt.Errorf("a manifest names partition spec %d, which the table does not have", id)
-	}
-	if err != nil {
-		return nil, r.refuse("%v", err)
-	}
-	schema, err := r.base.CurrentSchema()
-	if err != nil {
-		return nil, r.refuse("%v", err)
-	}
-	fields := slices.DeleteFunc(spec.Describe(schema), func(f *planv1.PartitionField) bool { return f.GetResultType() == nil })
-	r.specs[id] = fields
-	return fields, nil
 }
 
 // byPath reports whether the files that go are named one by one.

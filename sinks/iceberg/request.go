@@ -23,23 +23,25 @@ func (r *request) encode() (requirements, updates []byte, err error) {
 type object map[string]any
 
 // onHead asserts that the table is still the one, in the state, that the request was built on.
-func (r *request) onHead(t *table) {
+func (r *request) onHead(t *table, branch string) error {
+	head, err := t.BranchID(branch)
 	r.requirements = append(r.requirements,
 		object{"type": "assert-table-uuid", "uuid": t.UUID},
-		object{"type": "assert-ref-snapshot-id", "ref": meta.MainBranch, "snapshot-id": t.HeadID()},
+		object{"type": "assert-ref-snapshot-id", "ref": branch, "snapshot-id": head},
 		// A column may become required without the head moving.
 		object{"type": "assert-current-schema-id", "current-schema-id": t.CurrentSchemaID},
 	)
+	return err
 }
 
-// snapshot adds a snapshot and points main to it, with the retention that main has.
-func (r *request) snapshot(s *meta.Snapshot, main meta.Ref) {
-	main.SnapshotID, main.Type = s.ID, "branch"
+// snapshot adds a snapshot and points the branch to it, with the retention that the branch has.
+func (r *request) snapshot(s *meta.Snapshot, branch string, now meta.Ref) {
+	now.SnapshotID, now.Type = s.ID, "branch"
 	r.updates = append(r.updates, object{"action": "add-snapshot", "snapshot": s}, struct {
 		Action string `json:"action"`
 		Name   string `json:"ref-name"`
 		meta.Ref
-	}{"set-snapshot-ref", meta.MainBranch, main})
+	}{"set-snapshot-ref", branch, now})
 }
 
 func (r *request) setProperties(p map[string]string) {

@@ -149,9 +149,35 @@ func replaces(p *plan) bool {
 	return m == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || m == sinkv1.WriteMode_WRITE_MODE_REWRITE
 }
 
+// wantedDeletes is the content of delete files by the way in which changed rows are stored.
+var wantedDeletes = map[planv1.RowChanges]planv1.FileContent{
+	planv1.RowChanges_ROW_CHANGES_POSITION_DELETES: planv1.FileContent_FILE_CONTENT_POSITION_DELETES,
+	planv1.RowChanges_ROW_CHANGES_DELETION_VECTORS: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR,
+}
+
+// addDeletes notes a delete file. The manifest of delete files is made at the commit, which knows the partition of the data file.
+func (st *staging) addDeletes(f *planv1.DataFile) error {
+	want, ok := wantedDeletes[st.plan.GetRowChanges()]
+	vector := f.GetContent() == planv1.FileContent_FILE_CONTENT_DELETION_VECTOR
+	switch {
+	case !ok || f.GetContent() != want:
+		return fmt.Errorf("%w: %s: a file of content %s, and changed rows are stored as %s", icefile.ErrRefused, f.GetPath(), f.GetContent(), st.plan.GetRowChanges())
+	case f.GetReferencedDataFile() == "" || f.GetPath() == "":
+		return fmt.Errorf("%w: delete file %q does not say which data file it is about", icefile.ErrRefused, f.GetPath())
+	case f.GetRecordCount() <= 0 || f.GetSizeBytes() <= 0:
+		return fmt.Errorf("%w: delete file %s: %d rows in %d bytes", icefile.ErrRefused, f.GetPath(), f.GetRecordCount(), f.GetSizeBytes())
+	case vector && (f.GetContentOffset() < 0 || f.GetContentSize() <= 0 || f.GetContentSize() > f.GetSizeBytes()-f.GetContentOffset()):
+		return fmt.Errorf("%w: deletion vector %s at %d+%d of %d bytes", icefile.ErrRefused, f.GetPath(), f.GetContentOffset(), f.GetContentSize(), f.GetSizeBytes())
+	}
+	return st.log.add(&change{
+		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), size: f.GetSizeBytes(), offset: f.GetContentOffset(),
+		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(),
+	})
+}
+
 func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-		return fmt.Errorf("%w: %s: delete files are not written by this sink yet", icefile.ErrRefused, f.GetPath())
+		return st.addDeletes(f)
 	}
 	if err := st.w.Add(f); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 
@@ -21,6 +22,7 @@ type state struct {
 	Isolation    string          `json:"isolation,omitempty"` // of row-level writes
 	BaseSequence int64           `json:"base-sequence,omitempty"`
 	Create       *creation       `json:"create,omitempty"`
+	Replace      *replacement    `json:"replace,omitempty"`
 }
 
 // creation is the table that a CREATE TABLE AS SELECT will create.
@@ -65,6 +67,8 @@ func readPlan(w *planv1.WriteSpec) (*plan, error) {
 		err = fmt.Errorf("%w: schema %d and spec %d, in the state %d and %d", errState, w.GetSchemaId(), w.GetSpecId(), p.schema.ID, p.partition.ID)
 	case p.GetCreatesTable() != (p.Create != nil):
 		err = fmt.Errorf("%w: it is half of a CREATE TABLE AS SELECT", errState)
+	case (p.Replace != nil) != (sinkv1.WriteMode(p.Mode) == sinkv1.WriteMode_WRITE_MODE_REPLACE):
+		err = fmt.Errorf("%w: it is half of a CREATE OR REPLACE TABLE", errState)
 	}
 	return p, err
 }

@@ -47,7 +47,7 @@ func (b *batch) summary(head *meta.Snapshot, gone *removal) map[string]string {
 	out["engine-name"], out["engine-version"] = Engine, Version
 	out[summaryMarkers] = strings.Join(b.markers, ",")
 	out["signet.job-ids"] = strings.Join(b.jobs, ",")
-	summarize(out, head, &counts{dataFiles: b.files, rows: b.rows, bytes: b.bytes}, &gone.gone)
+	summarize(out, head, &b.added, &gone.gone)
 	if n := b.touched(gone); n >= 0 {
 		out["changed-partition-count"] = strconv.Itoa(n)
 	}
@@ -63,7 +63,7 @@ func (b *batch) touched(gone *removal) int {
 	for key := range b.written {
 		all[place(b.plan.GetSpecId(), key)] = true
 	}
-	if b.files > 0 && len(b.plan.GetPartition()) == 0 {
+	if b.added.dataFiles > 0 && len(b.plan.GetPartition()) == 0 {
 		all[place(b.plan.GetSpecId(), "")] = true
 	}
 	return len(all)
@@ -72,15 +72,17 @@ func (b *batch) touched(gone *removal) int {
 // snapshotOperation is what the reference implementation calls such a commit.
 func (b *batch) snapshotOperation(gone *removal) string {
 	switch b.req.GetMode() {
+	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "overwrite"
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE:
 		return "append"
 	case sinkv1.WriteMode_WRITE_MODE_REWRITE:
 		return "replace"
 	}
-	if b.files == 0 {
+	if b.added.dataFiles == 0 {
 		return "delete"
 	}
-	if gone.gone == (counts{}) && b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
+	if b.added.deleteFiles() == 0 && gone.gone == (counts{}) && b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
 		return "append"
 	}
 	return "overwrite"

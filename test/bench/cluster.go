@@ -20,28 +20,34 @@ import (
 // cluster is a scheduler and one executor.
 type cluster struct {
 	dir      string
+	addr     string
 	client   *client.Client
 	executor *exec.Cmd
 	procs    []*exec.Cmd
 }
 
 func startCluster(ctx context.Context, bin string, threads int, memory string) (*cluster, error) {
+	return startClusterWith(ctx, bin, "", "--slots", "1", "--threads", fmt.Sprint(threads), "--memory", memory)
+}
+
+// startClusterWith takes more lines of the scheduler's configuration, and the executor's arguments.
+func startClusterWith(ctx context.Context, bin, more string, executor ...string) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "signet-bench-")
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{dir: dir}
-	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\nexecutors: {local: 0}\nlog: {level: warn}\n", dir)
+	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\nexecutors: {local: 0}\nlog: {level: %[2]s}\n%[3]s", dir, cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "warn"), more)
 	if err := os.WriteFile(filepath.Join(dir, "signet.yaml"), []byte(conf), 0o600); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
-	if err := c.start(ctx, bin, threads, memory); err != nil {
+	if err := c.start(ctx, bin, executor); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
 }
 
-func (c *cluster) start(ctx context.Context, bin string, threads int, memory string) error {
+func (c *cluster) start(ctx context.Context, bin string, executor []string) error {
 	sched := exec.CommandContext(ctx, filepath.Join(bin, "signet"), "scheduler", "--config", filepath.Join(c.dir, "signet.yaml"))
 	pipe, err := sched.StdoutPipe()
 	if err != nil {
@@ -60,12 +66,13 @@ func (c *cluster) start(ctx context.Context, bin string, threads int, memory str
 		return errors.New("the scheduler did not start")
 	}
 	go func() { _, _ = io.Copy(io.Discard, pipe) }()
-	c.executor = exec.CommandContext(ctx, filepath.Join(bin, "signet-executor"), "--scheduler", addr, "--scratch", filepath.Join(c.dir, "scratch"),
-		"--slots", "1", "--threads", fmt.Sprint(threads), "--memory", memory, "--log-level", cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "WARN"))
+	args := []string{"--scheduler", addr, "--scratch", filepath.Join(c.dir, "scratch"), "--log-level", strings.ToUpper(cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "warn"))}
+	c.executor = exec.CommandContext(ctx, filepath.Join(bin, "signet-executor"), append(args, executor...)...)
 	c.executor.Stderr = os.Stderr
 	if err := c.launch(c.executor); err != nil {
 		return err
 	}
+	c.addr = addr
 	if c.client, err = client.Dial(addr); err != nil {
 		return err
 	}

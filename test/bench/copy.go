@@ -15,7 +15,8 @@ import (
 )
 
 // copyOnce is the baseline: one COPY with the settings of a write task, and an fsync of what it wrote.
-func copyOnce(ctx context.Context, data, out string, threads int, memory string) error {
+// by is an expression whose values get files of their own, and sorted says that the rows are sorted by it first.
+func copyOnce(ctx context.Context, data, out, by string, sorted bool, threads int, memory string) error {
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
 		return err
@@ -33,16 +34,29 @@ func copyOnce(ctx context.Context, data, out string, threads int, memory string)
 			return fmt.Errorf("%s: %w", q, err)
 		}
 	}
-	file := filepath.Join(out, "copy.parquet")
+	query, target, options := fmt.Sprintf("SELECT * FROM '%s'", data), filepath.Join(out, "copy.parquet"), ""
+	if by != "" {
+		query, target = fmt.Sprintf("SELECT *, %s AS __p FROM '%s'", by, data), filepath.Join(out, "parts")
+		options = ", PARTITION_BY (__p), HIVE_FILE_PATTERN false, FILENAME_PATTERN 'f{i}'"
+		if sorted {
+			query += " ORDER BY __p"
+		}
+	}
 	start := time.Now()
-	if _, err := db.ExecContext(ctx, fmt.Sprintf("COPY (SELECT * FROM '%s') TO '%s' (FORMAT PARQUET, COMPRESSION zstd, ROW_GROUP_SIZE 122880)", data, file)); err != nil {
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("COPY (%s) TO '%s' (FORMAT PARQUET, COMPRESSION zstd, ROW_GROUP_SIZE 122880%s)", query, target, options)); err != nil {
 		return err
 	}
-	f, err := os.Open(file)
+	err = filepath.WalkDir(out, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
 	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	fmt.Printf("%.6f\n", time.Since(start).Seconds())

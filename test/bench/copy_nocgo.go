@@ -7,6 +7,6 @@ import (
 	"errors"
 )
 
-func copyOnce(context.Context, string, string, int, string) error {
+func copyOnce(context.Context, string, string, string, bool, int, string) error {
 	return errors.New("the baseline is DuckDB: build with CGO_ENABLED=1")
 }

@@ -73,17 +73,22 @@ func (c *cluster) timeInsert(ctx context.Context, data string, i int) (time.Dura
 	return took, rows, errors.Join(err, os.RemoveAll(filepath.Join(c.dir, "warehouse", "b", fmt.Sprintf("lineitem%d", i), "data")))
 }
 
-// timeCopy runs the baseline in a process of its own, as INSERT has one, and takes the time that it reports: without its start.
 func timeCopy(ctx context.Context, self, data, out string, threads int, memory string) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, self, "copy", "--data", data, "--out", out, "--threads", fmt.Sprint(threads), "--memory", memory)
+	took, _, err := timeLayout(ctx, self, data, out, layout{}, threads, memory)
+	return took, err
+}
+
+// timeLayout runs the baseline in a process of its own, as INSERT has one, and takes the time that it reports, without its start, and the number of files.
+func timeLayout(ctx context.Context, self, data, out string, l layout, threads int, memory string) (time.Duration, int, error) {
+	cmd := exec.CommandContext(ctx, self, "copy", "--data", data, "--out", out, "--threads", fmt.Sprint(threads), "--memory", memory, "--by", l.key, fmt.Sprintf("--sorted=%v", l.sorted))
 	cmd.Stderr = os.Stderr
 	b, err := cmd.Output()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var seconds float64
 	if _, err := fmt.Sscanf(string(b), "%f", &seconds); err != nil {
-		return 0, fmt.Errorf("copy printed %q: %w", b, err)
+		return 0, 0, fmt.Errorf("copy printed %q: %w", b, err)
 	}
-	return time.Duration(seconds * float64(time.Second)), os.RemoveAll(out)
+	return time.Duration(seconds * float64(time.Second)), countFiles(out), os.RemoveAll(out)
 }

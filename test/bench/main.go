@@ -13,7 +13,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|copy|dispatch|restart [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|splice|partitioned|copy|dispatch|restart|contention|growth|files [flags]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -27,13 +27,18 @@ func main() {
 func run(ctx context.Context, what string, args []string) error {
 	fs := flag.NewFlagSet("bench "+what, flag.ContinueOnError)
 	bin := fs.String("bin", "bin", "directory with signet and signet-executor")
-	n := fs.Int("n", 0, "runs; 0: 200 for latency, 5 for insert")
-	data := fs.String("data", "", "insert, copy: pattern of the Parquet files to read")
+	n := fs.Int("n", 0, "runs; 0: 200 for latency, 3 for partitioned, otherwise 5")
+	data := fs.String("data", "", "insert, splice, partitioned, copy: pattern of the Parquet files to read")
+	by := fs.String("by", "", "copy: expression whose values get files of their own")
+	sorted := fs.Bool("sorted", false, "copy: sort by that expression first")
 	out := fs.String("out", "", "copy: directory to write to")
 	threads := fs.Int("threads", 2, "threads of DuckDB, the same on both sides")
 	memory := fs.String("memory", "4GiB", "memory limit, the same on both sides")
 	apart := fs.Bool("apart", false, "dispatch: the simulated executors are a process of their own")
 	profile := fs.String("profile", "", "dispatch: file for a CPU profile")
+	clients := fs.Int("clients", 32, "contention: how many append at one time")
+	seconds := fs.Int("seconds", 60, "contention: for how long")
+	venv := fs.String("venv", "", "contention: Python environment with pyiceberg[sql-sqlite,pyarrow], to be measured in turn with ours")
 	addr := fs.String("scheduler", "", "executors: address of the scheduler")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -44,15 +49,25 @@ func run(ctx context.Context, what string, args []string) error {
 	case "insert":
 		return insert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
 	case "copy":
-		return copyOnce(ctx, *data, *out, *threads, *memory)
+		return copyOnce(ctx, *data, *out, *by, *sorted, *threads, *memory)
+	case "splice":
+		return spliceInsert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
+	case "partitioned":
+		return partitioned(ctx, *bin, *data, orDefault(*n, 3), *threads, *memory)
 	case "dispatch":
 		return dispatch(ctx, *apart, *profile)
 	case "restart":
 		return restart(ctx, orDefault(*n, 5))
+	case "contention":
+		return contention(ctx, *bin, *clients, time.Duration(*seconds)*time.Second, *venv)
+	case "growth":
+		return growth(ctx, *bin, orDefault(*n, 1000))
+	case "files":
+		return files(ctx, *bin, *n)
 	case "executors": // what dispatch starts
 		return simulate(ctx, *addr, simulatedExecutors, simulatedSlots, func() { fmt.Println("joined") })
 	}
-	return fmt.Errorf("%q: want latency, insert, copy, dispatch or restart", what)
+	return fmt.Errorf("%q: want latency, insert, splice, partitioned, copy, dispatch, restart, contention, growth or files", what)
 }
 
 func orDefault(n, d int) int {

@@ -19,3 +19,5 @@ go build -o "$cache/bench" ./test/bench
 "$cache/bench" restart
 go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"
+"$cache/bench" splice --data "$cache/data/lineitem/*.parquet"
+"$cache/bench" partitioned --data "$cache/data/lineitem/*.parquet"

@@ -82,6 +82,9 @@ var elsewhere = map[string]string{
 	"executor.drain.before-leave":   "TestCrash_WhileDraining",
 	"executor.flight.serve":         "an executor that is gone by then: TestFlight_ResultsOfExecutorsThatEnd",
 	"executor.flight.batch":         "fails in TestFlight_AnExecutorThatBreaksOff; an executor that is gone: TestFlight_ResultsOfExecutorsThatEnd",
+	"scheduler.expire.after-commit": "TestMaintenance_ExpiryOverCrashes",
+	"scheduler.expire.before-done":  "TestMaintenance_ExpiryOverCrashes",
+	"upkeep.expire.before-remove":   "TestMaintenance_ExpiryOverCrashes",
 	"executor.sweep.before":         "the scheduler removes files by itself while executors share its storage; the executor's own tests pass it",
 }
 

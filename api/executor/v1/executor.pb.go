@@ -1331,9 +1331,11 @@ type Analyze struct {
 	BindOnly  bool                   `protobuf:"varint,4,opt,name=bind_only,json=bindOnly,proto3" json:"bind_only,omitempty"`    // sql reads the sources by their views, and nothing else
 	NowMicros int64                  `protobuf:"varint,5,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"` // the job's time: replaces now() and its relatives
 	// Size up to which every task reads the smaller side of a join straight from its source. 0: the executor's own choice; negative: none.
-	WholeBytes    int64      `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
-	Parameters    bool       `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
-	Target        *RowTarget `protobuf:"bytes,8,opt,name=target,proto3" json:"target,omitempty"`          // sql finds the changes of a row-level write
+	WholeBytes int64      `protobuf:"varint,6,opt,name=whole_bytes,json=wholeBytes,proto3" json:"whole_bytes,omitempty"`
+	Parameters bool       `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
+	Target     *RowTarget `protobuf:"bytes,8,opt,name=target,proto3" json:"target,omitempty"`          // sql finds the changes of a row-level write
+	// A write that is planned, with all of its sources: what is asked for is which row groups it would copy, and nothing else. sql and sources are the task's.
+	Splice        *v1.Task `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1424,6 +1426,13 @@ func (x *Analyze) GetTarget() *RowTarget {
 	return nil
 }
 
+func (x *Analyze) GetSplice() *v1.Task {
+	if x != nil {
+		return x.Splice
+	}
+	return nil
+}
+
 // RowTarget is the table that a row-level write changes. Its source comes with the request, and sql reads it by its view; its select list makes one row of each
 // row of what it reads, so that aggregates and the like may only stand in subqueries.
 type RowTarget struct {
@@ -1486,6 +1495,168 @@ func (x *RowTarget) GetAlias() string {
 	return ""
 }
 
+// SpliceReport says what of a write's input is copied as it is.
+type SpliceReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"` // why nothing is, whatever the files are like; empty: it depends on them
+	Files         int64                  `protobuf:"varint,2,opt,name=files,proto3" json:"files,omitempty"`
+	CopiedFiles   int64                  `protobuf:"varint,3,opt,name=copied_files,json=copiedFiles,proto3" json:"copied_files,omitempty"` // wholly
+	Rows          int64                  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`                                  // of files whose footers can be read
+	CopiedRows    int64                  `protobuf:"varint,5,opt,name=copied_rows,json=copiedRows,proto3" json:"copied_rows,omitempty"`
+	CopiedBytes   int64                  `protobuf:"varint,6,opt,name=copied_bytes,json=copiedBytes,proto3" json:"copied_bytes,omitempty"`
+	NotCopied     []*SplicedFile         `protobuf:"bytes,7,rep,name=not_copied,json=notCopied,proto3" json:"not_copied,omitempty"` // files that are not copied wholly, the first of them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpliceReport) Reset() {
+	*x = SpliceReport{}
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpliceReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpliceReport) ProtoMessage() {}
+
+func (x *SpliceReport) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpliceReport.ProtoReflect.Descriptor instead.
+func (*SpliceReport) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SpliceReport) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SpliceReport) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetCopiedFiles() int64 {
+	if x != nil {
+		return x.CopiedFiles
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetCopiedRows() int64 {
+	if x != nil {
+		return x.CopiedRows
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetCopiedBytes() int64 {
+	if x != nil {
+		return x.CopiedBytes
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetNotCopied() []*SplicedFile {
+	if x != nil {
+		return x.NotCopied
+	}
+	return nil
+}
+
+// SplicedFile is a file that is not copied wholly.
+type SplicedFile struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RowGroups       int64                  `protobuf:"varint,2,opt,name=row_groups,json=rowGroups,proto3" json:"row_groups,omitempty"` // 0: nobody knows
+	CopiedRowGroups int64                  `protobuf:"varint,3,opt,name=copied_row_groups,json=copiedRowGroups,proto3" json:"copied_row_groups,omitempty"`
+	Reason          string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // of the first row group that is not copied
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SplicedFile) Reset() {
+	*x = SplicedFile{}
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplicedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplicedFile) ProtoMessage() {}
+
+func (x *SplicedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplicedFile.ProtoReflect.Descriptor instead.
+func (*SplicedFile) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SplicedFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SplicedFile) GetRowGroups() int64 {
+	if x != nil {
+		return x.RowGroups
+	}
+	return 0
+}
+
+func (x *SplicedFile) GetCopiedRowGroups() int64 {
+	if x != nil {
+		return x.CopiedRowGroups
+	}
+	return 0
+}
+
+func (x *SplicedFile) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type AnalyzeResult struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1503,13 +1674,14 @@ type AnalyzeResult struct {
 	// What the query's conditions say about the rows it needs of a source, by view; sources that it needs whole are not there.
 	Filters       map[string]*SourceFilter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Unrepeatable  string                   `protobuf:"bytes,13,opt,name=unrepeatable,proto3" json:"unrepeatable,omitempty"` // why another run of the query may give other rows; empty: it does not
+	Splice        *SpliceReport            `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1693,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1706,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1628,6 +1800,13 @@ func (x *AnalyzeResult) GetUnrepeatable() string {
 	return ""
 }
 
+func (x *AnalyzeResult) GetSplice() *SpliceReport {
+	if x != nil {
+		return x.Splice
+	}
+	return nil
+}
+
 // SourceFilter is what a query's conditions say about the rows of one of its tables.
 type SourceFilter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1639,7 +1818,7 @@ type SourceFilter struct {
 
 func (x *SourceFilter) Reset() {
 	*x = SourceFilter{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1830,7 @@ func (x *SourceFilter) String() string {
 func (*SourceFilter) ProtoMessage() {}
 
 func (x *SourceFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1843,7 @@ func (x *SourceFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
 func (*SourceFilter) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SourceFilter) GetPredicate() *v1.Predicate {
@@ -1692,7 +1871,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1883,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1896,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -1755,7 +1934,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1946,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1959,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -1860,7 +2039,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +2051,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +2064,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -1927,7 +2106,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2118,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2131,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StageInput) GetView() string {
@@ -1993,7 +2172,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2184,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2197,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -2095,7 +2274,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2286,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2299,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SourceStats) GetView() string {
@@ -2156,7 +2335,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2347,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2360,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2221,7 +2400,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2412,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2425,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2266,7 +2445,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2457,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2470,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2320,7 +2499,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2511,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2524,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2386,7 +2565,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2577,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2590,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2528,7 +2707,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa0\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xce\x02\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2542,11 +2721,28 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\a \x01(\bR\n" +
 	"parameters\x125\n" +
-	"\x06target\x18\b \x01(\v2\x1d.signet.executor.v1.RowTargetR\x06target\"K\n" +
+	"\x06target\x18\b \x01(\v2\x1d.signet.executor.v1.RowTargetR\x06target\x12,\n" +
+	"\x06splice\x18\x14 \x01(\v2\x14.signet.plan.v1.TaskR\x06splice\"K\n" +
 	"\tRowTarget\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05table\x18\x02 \x03(\tR\x05table\x12\x14\n" +
-	"\x05alias\x18\x03 \x01(\tR\x05alias\"\x9b\x05\n" +
+	"\x05alias\x18\x03 \x01(\tR\x05alias\"\xf7\x01\n" +
+	"\fSpliceReport\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05files\x18\x02 \x01(\x03R\x05files\x12!\n" +
+	"\fcopied_files\x18\x03 \x01(\x03R\vcopiedFiles\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12\x1f\n" +
+	"\vcopied_rows\x18\x05 \x01(\x03R\n" +
+	"copiedRows\x12!\n" +
+	"\fcopied_bytes\x18\x06 \x01(\x03R\vcopiedBytes\x12>\n" +
+	"\n" +
+	"not_copied\x18\a \x03(\v2\x1f.signet.executor.v1.SplicedFileR\tnotCopied\"\x84\x01\n" +
+	"\vSplicedFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"row_groups\x18\x02 \x01(\x03R\trowGroups\x12*\n" +
+	"\x11copied_row_groups\x18\x03 \x01(\x03R\x0fcopiedRowGroups\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xd5\x05\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2567,7 +2763,8 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"parameters\x18\v \x03(\tR\n" +
 	"parameters\x12H\n" +
 	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x12\"\n" +
-	"\funrepeatable\x18\r \x01(\tR\funrepeatable\x1a\\\n" +
+	"\funrepeatable\x18\r \x01(\tR\funrepeatable\x128\n" +
+	"\x06splice\x18\x14 \x01(\v2 .signet.executor.v1.SpliceReportR\x06splice\x1a\\\n" +
 	"\fFiltersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
 	"\x05value\x18\x02 \x01(\v2 .signet.executor.v1.SourceFilterR\x05value:\x028\x01\"]\n" +
@@ -2662,7 +2859,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -2684,35 +2881,37 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
 	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
 	(*RowTarget)(nil),              // 19: signet.executor.v1.RowTarget
-	(*AnalyzeResult)(nil),          // 20: signet.executor.v1.AnalyzeResult
-	(*SourceFilter)(nil),           // 21: signet.executor.v1.SourceFilter
-	(*StagedQuery)(nil),            // 22: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 23: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 24: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 25: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 26: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 27: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 28: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 29: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 30: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 31: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 32: signet.executor.v1.PushOutputResponse
-	nil,                            // 33: signet.executor.v1.AnalyzeResult.FiltersEntry
-	nil,                            // 34: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 35: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 36: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 37: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 38: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 39: signet.plan.v1.Column
-	(*v1.Predicate)(nil),           // 40: signet.plan.v1.Predicate
-	(v1.ExchangeKind)(0),           // 41: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 42: signet.plan.v1.ManifestChunk
+	(*SpliceReport)(nil),           // 20: signet.executor.v1.SpliceReport
+	(*SplicedFile)(nil),            // 21: signet.executor.v1.SplicedFile
+	(*AnalyzeResult)(nil),          // 22: signet.executor.v1.AnalyzeResult
+	(*SourceFilter)(nil),           // 23: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 24: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 25: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 26: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 27: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 28: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 29: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 30: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 31: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 32: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 33: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 34: signet.executor.v1.PushOutputResponse
+	nil,                            // 35: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 36: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 37: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 38: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 39: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 40: signet.plan.v1.Source
+	(*v1.Column)(nil),              // 41: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 42: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 43: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 44: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
 	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
 	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
 	12, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	20, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	22, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
 	17, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
 	9,  // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
 	6,  // 6: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
@@ -2727,47 +2926,50 @@ var file_executor_v1_executor_proto_depIdxs = []int32{
 	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
 	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
 	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	35, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	37, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
 	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	36, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	37, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	38, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	39, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
 	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	38, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	40, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
 	19, // 26: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
-	36, // 27: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	26, // 28: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	39, // 29: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	27, // 30: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	22, // 31: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	33, // 32: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
-	40, // 33: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
-	23, // 34: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	25, // 35: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	39, // 36: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	41, // 37: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	24, // 38: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	25, // 39: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	34, // 40: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	28, // 41: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	39, // 42: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	42, // 43: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 44: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	21, // 45: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
-	2,  // 46: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	29, // 47: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	31, // 48: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 49: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 50: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	30, // 51: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	32, // 52: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 53: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	50, // [50:54] is the sub-list for method output_type
-	46, // [46:50] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	37, // 27: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
+	21, // 28: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
+	38, // 29: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	28, // 30: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	41, // 31: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	29, // 32: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	24, // 33: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	35, // 34: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	20, // 35: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
+	42, // 36: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	25, // 37: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	27, // 38: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	41, // 39: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	43, // 40: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	26, // 41: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	27, // 42: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	36, // 43: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	30, // 44: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	41, // 45: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	44, // 46: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 47: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	23, // 48: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 49: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	31, // 50: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	33, // 51: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 52: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 53: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	32, // 54: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	34, // 55: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 56: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	53, // [53:57] is the sub-list for method output_type
+	49, // [49:53] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -2793,14 +2995,14 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Free)(nil),
 		(*SessionResponse_Drain)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[26].OneofWrappers = []any{}
+	file_executor_v1_executor_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

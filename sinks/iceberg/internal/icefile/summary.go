@@ -83,3 +83,38 @@ func (s *Summaries) Fields() []FieldSummary {
 	}
 	return out
 }
+
+// MergeSummaries makes one list of summaries of several; nil where some say nothing, or where they are not about these fields.
+func MergeSummaries(fields []*planv1.PartitionField, all [][]FieldSummary) []FieldSummary {
+	sums := newSummarizers(fields)
+	unknown := make([]bool, len(fields)) // whether there are NaNs
+	for _, list := range all {
+		if list == nil || len(list) != len(fields) {
+			return nil
+		}
+		for i, s := range list {
+			sums[i].null = sums[i].null || s.ContainsNull
+			sums[i].nan = sums[i].nan || s.ContainsNaN != nil && *s.ContainsNaN
+			unknown[i] = unknown[i] || s.ContainsNaN == nil
+			for _, b := range [][]byte{s.Lower, s.Upper} {
+				if b == nil {
+					continue
+				}
+				v, ok := value.Parse(sums[i].typ, b)
+				if !ok {
+					return nil
+				}
+				sums[i].add(v)
+			}
+		}
+	}
+	out := make([]FieldSummary, 0, len(sums))
+	for i := range sums {
+		s := sums[i].summary()
+		if unknown[i] && !sums[i].nan {
+			s.ContainsNaN = nil
+		}
+		out = append(out, s)
+	}
+	return out
+}

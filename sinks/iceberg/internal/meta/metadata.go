@@ -52,6 +52,8 @@ type Metadata struct {
 	CurrentSchemaID    int32
 	DefaultSpecID      int32
 	DefaultSortOrderID int32
+	LastColumnID       int32
+	LastPartitionID    int32
 	Properties         map[string]string
 	Refs               map[string]Ref
 	Encrypted          bool // it names encryption keys
@@ -80,6 +82,8 @@ type jsonMetadata struct {
 	DefaultSortOrderID int32             `json:"default-sort-order-id"`
 	SortOrders         []json.RawMessage `json:"sort-orders"`
 	Properties         map[string]string `json:"properties"`
+	LastColumnID       int32             `json:"last-column-id"`
+	LastPartitionID    *int32            `json:"last-partition-id"`
 	CurrentSnapshotID  *int64            `json:"current-snapshot-id"`
 	Snapshots          []json.RawMessage `json:"snapshots"`
 	SnapshotLog        json.RawMessage   `json:"snapshot-log"`
@@ -95,8 +99,11 @@ type jsonSpec struct {
 // Parse reads a metadata.json of format version 1, 2 or 3.
 func Parse(raw []byte) (*Metadata, error) {
 	var j jsonMetadata
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	if !j.unmarshalApart(raw) {
+		j = jsonMetadata{}
+		if err := json.Unmarshal(raw, &j); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
 	}
 	if j.FormatVersion < 1 || j.FormatVersion > 3 {
 		return nil, fmt.Errorf("table format version %d is %w: Signet knows 1 to 3", j.FormatVersion, ErrUnsupported)
@@ -106,7 +113,10 @@ func Parse(raw []byte) (*Metadata, error) {
 		LastUpdatedMS: j.LastUpdatedMS, NextRowID: j.NextRowID, CurrentSchemaID: j.CurrentSchemaID, DefaultSpecID: j.DefaultSpecID,
 		DefaultSortOrderID: j.DefaultSortOrderID, Properties: j.Properties, Refs: j.Refs, Encrypted: len(j.EncryptionKeys) > 0,
 		schemas: map[int32]json.RawMessage{}, specs: map[int32]json.RawMessage{}, sortOrders: map[int32]json.RawMessage{},
-		snapshots: j.Snapshots, current: j.CurrentSnapshotID, log: j.SnapshotLog,
+		snapshots: j.Snapshots, current: j.CurrentSnapshotID, log: j.SnapshotLog, LastColumnID: j.LastColumnID, LastPartitionID: firstPartitionID - 1,
+	}
+	if j.LastPartitionID != nil {
+		m.LastPartitionID = *j.LastPartitionID
 	}
 	if id, err := uuid.Parse(m.UUID); err != nil || m.Location == "" {
 		return nil, fmt.Errorf("%w: it must have a table-uuid and a location", ErrInvalid)
@@ -220,6 +230,35 @@ func (m *Metadata) Head() (*Snapshot, error) {
 	s, err := m.Snapshot(*id)
 	if s == nil && err == nil {
 		err = fmt.Errorf("%w: the current snapshot %d is not in the list of snapshots", ErrInvalid, *id)
+	}
+	return s, err
+}
+
+// BranchID is the snapshot that a branch points to, or nil for the main branch of a table without data. Empty is the main branch. Branches must exist, and
+// tags are none.
+func (m *Metadata) BranchID(name string) (*int64, error) {
+	if name == "" || name == MainBranch {
+		return m.HeadID(), nil
+	}
+	ref, ok := m.Refs[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("branch %q does not exist; create it with ALTER TABLE ... CREATE BRANCH", name)
+	case ref.Type != "branch":
+		return nil, fmt.Errorf("%q is a %s, and only branches are written to", name, ref.Type)
+	}
+	return &ref.SnapshotID, nil
+}
+
+// Branch is the snapshot that a branch points to, or nil.
+func (m *Metadata) Branch(name string) (*Snapshot, error) {
+	id, err := m.BranchID(name)
+	if id == nil || err != nil {
+		return nil, err
+	}
+	s, err := m.Snapshot(*id)
+	if s == nil && err == nil {
+		err = fmt.Errorf("%w: snapshot %d of branch %q is not in the list of snapshots", ErrInvalid, *id, name)
 	}
 	return s, err
 }
