@@ -64,6 +64,10 @@ type statement struct {
 	rowsOf  int
 }
 
+// withSmallFiles has the same rows in five files.
+const withSmallFiles = "CREATE TABLE %[1]s AS SELECT i AS id FROM range(-10, -8) r(i); INSERT INTO %[1]s SELECT i FROM range(-8, -6) r(i); " +
+	"INSERT INTO %[1]s SELECT i FROM range(-6, -4) r(i); INSERT INTO %[1]s SELECT i FROM range(-4, -2) r(i); INSERT INTO %[1]s SELECT i FROM range(-2, 0) r(i)"
+
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
 
 var statements = map[string]statement{
@@ -91,7 +95,9 @@ var statements = map[string]statement{
 		prepare: withBaseline, text: "ALTER TABLE {table} ADD COLUMN extra VARCHAR COMMENT 'x'", rows: baseline, exists: true,
 		then: "SELECT id FROM {table} WHERE extra IS NULL", rowsOf: baseline,
 	},
-	"select": {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
+	"rewrite":           {prepare: withSmallFiles, text: "CALL system.rewrite_data_files(table => '{table}')", rows: baseline, commits: 1, exists: true},
+	"rewrite manifests": {prepare: withSmallFiles, text: "CALL system.rewrite_manifests('{table}')", rows: baseline, commits: 1, exists: true},
+	"select":            {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
 	// One of its tasks fails when the others may have written.
 	"bad insert": {
 		prepare: withBaseline, text: "INSERT INTO {table} SELECT CASE WHEN id = 389 THEN error('no such row') ELSE id END AS id FROM '{input}'",
