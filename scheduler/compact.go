@@ -91,7 +91,7 @@ func (s *Server) planCompaction(j *job, c compaction) (*planned, error) {
 		return nil, nil
 	}
 	tasks := &plan.CompactTasks{
-		Table: p.target.String(), Spec: p.spec, Target: scan, Groups: groups, Limit: options.TaskBytes(), Lineage: p.spec.GetFormatVersion() >= lineageVersion, Mode: s.planner(j),
+		Table: p.target.String(), Spec: p.spec, Target: scan, Groups: groups, Limit: options.TaskBytes(), Lineage: scan.GetRowLineage(), Mode: s.planner(j),
 	}
 	j.noteSources([]*planv1.Source{{View: plan.TargetView, Kind: &planv1.Source_Table{Table: tasks.Reads()}}})
 	if tasks.Request, err = s.request(j, &analysis{result: &executorv1.AnalyzeResult{}}); err != nil {
