@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"

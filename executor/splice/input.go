@@ -140,7 +140,8 @@ func allowedEncoding(e footer.Encoding, v2 bool) bool {
 
 // checkRange refuses what writers of tables refuse, and what cannot be told without statistics.
 func checkRange(l *Leaf, r *Range, values int64) string {
-	lowest, highest := int64(math.MinInt64), int64(math.MaxInt64)
+	var lowest int64
+	highest := int64(math.MaxInt64)
 	switch l.Field.GetType().GetKind() {
 	case planv1.TypeKind_TYPE_KIND_DATE:
 		lowest, highest = -math.MaxInt32, math.MaxInt32

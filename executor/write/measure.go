@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"

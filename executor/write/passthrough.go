@@ -153,7 +153,12 @@ func selected(ctx context.Context, inst *duckdb.Instance, sql string, src *planv
 
 // clauses are the members of a SELECT that change its rows, with what they are called.
 var clauses = []struct{ member, what string }{
-	{"where_clause", "WHERE"}, {"group_expressions", "GROUP BY"}, {"group_sets", "GROUP BY"}, {"having", "HAVING"}, {"qualify", "QUALIFY"}, {"sample", "a sample"},
+	{"where_clause", "WHERE"},
+	{"group_expressions", "GROUP BY"},
+	{"group_sets", "GROUP BY"},
+	{"having", "HAVING"},
+	{"qualify", "QUALIFY"},
+	{"sample", "a sample"},
 	{"modifiers", "DISTINCT, ORDER BY or LIMIT"},
 }
 

@@ -250,8 +250,12 @@ func TestSplice_Partitions(t *testing.T) {
 		kind   planv1.TransformKind
 		param  int32
 	}{
-		{3, planv1.TransformKind_TRANSFORM_KIND_IDENTITY, 0}, {3, planv1.TransformKind_TRANSFORM_KIND_DAY, 0}, {3, planv1.TransformKind_TRANSFORM_KIND_MONTH, 0},
-		{3, planv1.TransformKind_TRANSFORM_KIND_BUCKET, 7}, {2, planv1.TransformKind_TRANSFORM_KIND_TRUNCATE, 4}, {1, planv1.TransformKind_TRANSFORM_KIND_TRUNCATE, 20480},
+		{3, planv1.TransformKind_TRANSFORM_KIND_IDENTITY, 0},
+		{3, planv1.TransformKind_TRANSFORM_KIND_DAY, 0},
+		{3, planv1.TransformKind_TRANSFORM_KIND_MONTH, 0},
+		{3, planv1.TransformKind_TRANSFORM_KIND_BUCKET, 7},
+		{2, planv1.TransformKind_TRANSFORM_KIND_TRUNCATE, 4},
+		{1, planv1.TransformKind_TRANSFORM_KIND_TRUNCATE, 20480},
 	} {
 		t.Run(fmt.Sprint(p.kind, p.source), func(t *testing.T) {
 			tb := plainTable(t).partitionBy("p", p.source, p.kind, p.param).from(t, "SELECT * FROM v", src)

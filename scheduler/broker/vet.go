@@ -24,7 +24,8 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	md := t.Metadata
 	replaces := l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_REPLACE
 	for _, a := range r.actions {
-		if a != "add-snapshot" && a != "set-snapshot-ref" && a != "set-properties" && !(replaces && replaceActions[a]) {
+		allowed := a == "add-snapshot" || a == "set-snapshot-ref" || a == "set-properties" || replaces && replaceActions[a]
+		if !allowed {
 			return invalid("update %q is not allowed in a write", a)
 		}
 	}

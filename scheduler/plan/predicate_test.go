@@ -139,7 +139,8 @@ func TestLiteralValue_DecimalsInTwosComplement(t *testing.T) {
 
 func TestFixPartitions(t *testing.T) {
 	spec := []*planv1.PartitionField{
-		{SourceId: 7, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY}, {SourceId: 12, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY},
+		{SourceId: 7, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY},
+		{SourceId: 12, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY},
 		{SourceId: 9, Transform: planv1.TransformKind_TRANSFORM_KIND_DAY},
 	}
 	fix := func(clause string) (map[int32]*planv1.Value, error) {
@@ -165,7 +166,8 @@ func TestFixPartitions(t *testing.T) {
 
 func TestMapInsert_FixedColumnsStandInTheirPlaces(t *testing.T) {
 	schema := &planv1.Schema{Fields: []*planv1.Field{
-		{Id: 1, Name: "a", Type: kindType(planv1.TypeKind_TYPE_KIND_INT64)}, {Id: 2, Name: "p", Type: kindType(planv1.TypeKind_TYPE_KIND_STRING)},
+		{Id: 1, Name: "a", Type: kindType(planv1.TypeKind_TYPE_KIND_INT64)},
+		{Id: 2, Name: "p", Type: kindType(planv1.TypeKind_TYPE_KIND_STRING)},
 		{Id: 3, Name: "c", Type: kindType(planv1.TypeKind_TYPE_KIND_INT64)},
 	}}
 	fixed := map[int32]*planv1.Value{2: {Kind: &planv1.Value_String_{String_: "x"}}}

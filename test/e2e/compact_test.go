@@ -85,7 +85,7 @@ func TestCompact_TakesOnlyWhatItIsAskedFor(t *testing.T) {
 		"table => 'c.t', options => MAP('use-starting-sequence-number','false')": "use-starting-sequence-number",
 		"table => 'c.t', where => 'nope > 1'":                                    "nope",
 		"table => 'c.t', where => 'id > (SELECT 1'":                              "syntax error",
-		"table => 'c.gone'":                                                      "does not exist",
+		"table => 'c.gone'": "does not exist",
 	} {
 		c.Fail(1, "CALL system.rewrite_data_files("+call+")", said)
 	}

@@ -169,7 +169,7 @@ func (e *editor) planRefs(p *Plan) {
 		case r == nil && exists:
 			p.want.refs[name] = nil
 			p.update("remove-snapshot-ref", object{"ref-name": name})
-		case r != nil && !(exists && sameRef(have, *r)):
+		case r != nil && (!exists || !sameRef(have, *r)):
 			p.want.refs[name] = r
 			o := object{"ref-name": name, "type": r.Type, "snapshot-id": r.SnapshotID}
 			if r.MaxRefAgeMS != nil {
