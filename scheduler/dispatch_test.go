@@ -206,7 +206,10 @@ func TestDispatch_LaunchesAreBounded(t *testing.T) {
 	once()
 	most := 0
 	done := make(chan *schedulerv1.Job, 1)
-	go func() { done <- b.end(id) }()
+	go func() {
+		defer close(done) // also if the wait for the end has failed the test
+		done <- b.end(id)
+	}()
 	for ended := false; !ended; {
 		select {
 		case j := <-done:
