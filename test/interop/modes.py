@@ -11,13 +11,13 @@ import typing
 D = decimal.Decimal
 DAY = dt.datetime(2024, 2, 27, 22)
 
-COLUMNS = "id BIGINT NOT NULL, n INTEGER, cat VARCHAR, price DECIMAL(9, 2), at TIMESTAMP, tags VARCHAR[], s STRUCT(a INTEGER, b VARCHAR)"
+COLUMNS = "id BIGINT NOT NULL, n INTEGER, cat VARCHAR, price DECIMAL(9, 2), moment TIMESTAMP, tags VARCHAR[], s STRUCT(a INTEGER, b VARCHAR)"
 CATEGORIES = ("a", "b", "null", "Größe €", None)
 
 
 def row(i: int) -> dict:
     return {
-        "id": i, "n": None if i % 11 == 0 else i * 3, "cat": CATEGORIES[i % 5], "price": D(i * 7 - 300) / 100, "at": DAY + dt.timedelta(hours=i),
+        "id": i, "n": None if i % 11 == 0 else i * 3, "cat": CATEGORIES[i % 5], "price": D(i * 7 - 300) / 100, "moment": DAY + dt.timedelta(hours=i),
         "tags": None if i % 6 == 0 else [f"t{i % 4}", None][: i % 3], "s": None if i % 7 == 0 else {"a": i % 5, "b": f"b{i % 3}"},
     }
 
@@ -53,7 +53,7 @@ class Layout:
         return f"CREATE TABLE {table} ({COLUMNS}){part} WITH ('format-version' = '{self.version}', {props})"
 
 
-PARTITIONS = {"plain": "", "by_cat": "cat", "by_day": "day(at)", "by_bucket": "bucket(3, id), truncate(2, cat)"}
+PARTITIONS = {"plain": "", "by_cat": "cat", "by_day": "day(moment)", "by_bucket": "bucket(3, id), truncate(2, cat)"}
 LAYOUTS = [
     Layout(f"{p}_v{v}_{'mor' if m == 'merge-on-read' else 'cow'}", v, m, spec)
     for (p, spec), v, m in itertools.product(PARTITIONS.items(), (2, 3), ("copy-on-write", "merge-on-read"))
@@ -88,10 +88,10 @@ def merge(rows: Rows) -> Rows:
 
 def merge_sql(t: str) -> str:
     source = values([row(i) for i in [*range(20, 60), *range(300, 310)]])
-    return f"""MERGE INTO {t} AS t USING ({source}) AS s(id, n, cat, price, at, tags, s) ON t.id = s.id
+    return f"""MERGE INTO {t} AS t USING ({source}) AS s(id, n, cat, price, moment, tags, s) ON t.id = s.id
         WHEN MATCHED AND t.id % 2 = 1 THEN DELETE
         WHEN MATCHED THEN UPDATE SET cat = 'merged', n = CAST(t.id + 1000 AS INTEGER)
-        WHEN NOT MATCHED THEN INSERT (id, n, cat, price, at, tags, s) VALUES (s.id, s.n, 'new', s.price, s.at, s.tags, s.s)"""
+        WHEN NOT MATCHED THEN INSERT (id, n, cat, price, moment, tags, s) VALUES (s.id, s.n, 'new', s.price, s.moment, s.tags, s.s)"""
 
 
 STEPS = [

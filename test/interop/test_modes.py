@@ -172,8 +172,8 @@ def test_the_end(spark, histories, layout):  # noqa: F811
     for s in modes.LAST:
         h.cluster.sql(s.sql(table(layout)))
         want = modes.ordered(s.rows([]))
-        got = modes.ordered([{k: plain(v) for k, v in r.asDict().items()} for r in spark.sql(f"SELECT id, n, cat, at FROM {table(layout)}").collect()])
-        assert not differences(s.name, got, [{k: r[k] for k in ("id", "n", "cat", "at")} for r in want])
+        got = modes.ordered([{k: plain(v) for k, v in r.asDict().items()} for r in spark.sql(f"SELECT id, n, cat, moment FROM {table(layout)}").collect()])
+        assert not differences(s.name, got, [{k: r[k] for k in ("id", "n", "cat", "moment")} for r in want])
         t = h.cluster.pyiceberg().load_table((SCHEMA, layout.name))
         assert t.scan().count() == len(want), s.name
     assert json.dumps(t.current_snapshot().summary.additional_properties)
