@@ -171,7 +171,7 @@ func TestEngine_QueriesOverSeveralExecutors(t *testing.T) {
 		"broadcast join":  {sql: "SELECT f.g, n.name, count(*) AS c FROM lake.e.facts f JOIN lake.e.names n USING (k) GROUP BY ALL"},
 		"left join":       {sql: "SELECT f.k, n.name, count(*) AS c FROM lake.e.facts f LEFT JOIN lake.e.names n ON n.k = f.k AND n.k < 40 GROUP BY ALL", set: []string{"signet.broadcast_bytes", "0"}},
 		"join with empty": {sql: "SELECT f.g, count(x) FROM lake.e.facts f LEFT JOIN lake.e.empty USING (k) GROUP BY g"},
-		"union all":       {sql: "SELECT k, s FROM lake.e.facts WHERE id < 300 UNION ALL SELECT k, name FROM lake.e.names"},
+		"union all":       {sql: "SELECT k, s FROM lake.e.facts WHERE id % 7 = 0 UNION ALL SELECT k, name FROM lake.e.names"},
 		"order by limit":  {sql: "SELECT id, s FROM lake.e.facts ORDER BY d DESC, id LIMIT 20", ordered: true},
 		"top of groups":   {sql: "SELECT k, sum(d) AS t FROM lake.e.facts GROUP BY k ORDER BY t DESC, k LIMIT 7", ordered: true},
 		"filter":          {sql: "SELECT id, d FROM lake.e.facts WHERE k = 5 AND g = 3"},
