@@ -36,8 +36,15 @@ func keepOrder(t *planv1.Task) bool {
 
 // runCheck writes as the write task would, to scratch, and keeps nothing of it.
 func (e *Executor) runCheck(a *attempt, inst *duckdb.Instance, dir string, written func(rows, bytes int64)) (outcome, error) {
-	files, err := write.Run(a.ctx, inst, asWrite(a.task), write.Options{Scratch: dir, Store: nowhere{}, Written: written})
-	return outcome{files: files}, err
+	task, opts := asWrite(a.task), write.Options{Scratch: dir, Store: nowhere{}, Written: written}
+	var done outcome
+	var err error
+	if task.GetWrite().GetRewrite() != nil {
+		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, task, opts)
+	} else {
+		done.files, err = write.Run(a.ctx, inst, task, opts)
+	}
+	return done, err
 }
 
 // checked is the status of a check task that has ended well.

@@ -41,6 +41,16 @@ func (s *Server) resolveWritten(parts []string, j *job) (t *target, branch strin
 	return t, ownBranch(branch), nil
 }
 
+// planAppend begins the plan of a write that adds rows to the table of a name.
+func (s *Server) planAppend(parts []string, j *job) (*planned, error) {
+	t, branch, err := s.resolveWritten(parts, j)
+	if err != nil {
+		return nil, err
+	}
+	p := &planned{target: t, branch: branch, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
+	return p, s.needsBranch(j.ctx, p)
+}
+
 func ownBranch(name string) string {
 	if name == mainBranch {
 		return ""

@@ -20,6 +20,7 @@ const (
 	argTime // a string, as a timestamp in UTC; or milliseconds since 1970
 	argBool
 	argInts
+	argMap // of strings
 )
 
 // param is one parameter of a procedure.
@@ -132,6 +133,11 @@ func (s *Server) existingTable(j *job, t *target) (*target, error) {
 	return nil, err
 }
 
+func (c *procedureCall) options(name string) map[string]string {
+	v, _ := c.args[name].(map[string]string)
+	return v
+}
+
 // arguments puts values to their parameters.
 func arguments(procedure string, params []param, given []sql.Arg) (map[string]any, error) {
 	out := map[string]any{}
@@ -173,7 +179,7 @@ func arguments(procedure string, params []param, given []sql.Arg) (map[string]an
 
 func signature(procedure string, params []param) string {
 	parts := make([]string, len(params))
-	kinds := map[argKind]string{argText: "'…'", argInt: "n", argTime: "TIMESTAMP '…'", argBool: "true", argInts: "ARRAY[…]"}
+	kinds := map[argKind]string{argText: "'…'", argInt: "n", argTime: "TIMESTAMP '…'", argBool: "true", argInts: "ARRAY[…]", argMap: "MAP('…', '…')"}
 	for i, p := range params {
 		parts[i] = p.name + " => " + kinds[p.kind]
 	}
@@ -181,6 +187,12 @@ func signature(procedure string, params []param) string {
 }
 
 func argument(p param, l sql.Constant) (any, error) {
+	if l.IsMap {
+		if p.kind != argMap {
+			return nil, fmt.Errorf("it is no map")
+		}
+		return optionsOf(l)
+	}
 	if l.IsList {
 		if p.kind != argInts {
 			return nil, fmt.Errorf("it is one value, not an array")
@@ -221,8 +233,34 @@ func argument(p param, l sql.Constant) (any, error) {
 	}
 	wants := map[argKind]string{
 		argText: "a string", argInt: "a whole number", argTime: "a timestamp, or milliseconds since 1970", argBool: "true or false", argInts: "an array of whole numbers",
+		argMap: "a map of strings, for example MAP('rewrite-all', 'true')",
 	}
 	return nil, fmt.Errorf("it is %s", wants[p.kind])
+}
+
+// optionsOf reads a map whose keys are strings, and whose values are strings, numbers or booleans.
+func optionsOf(l sql.Constant) (map[string]string, error) {
+	out := map[string]string{}
+	for i := 0; i < len(l.Items); i += 2 {
+		key, ok := l.Items[i].Value.GetKind().(*planv1.Value_String_)
+		if !ok {
+			return nil, fmt.Errorf("keys of a map are strings")
+		}
+		if _, twice := out[key.String_]; twice {
+			return nil, fmt.Errorf("the key %q is there twice", key.String_)
+		}
+		switch v := l.Items[i+1].Value.GetKind().(type) {
+		case *planv1.Value_String_:
+			out[key.String_] = v.String_
+		case *planv1.Value_Integer:
+			out[key.String_] = strconv.FormatInt(v.Integer, 10)
+		case *planv1.Value_Boolean:
+			out[key.String_] = strconv.FormatBool(v.Boolean)
+		default:
+			return nil, fmt.Errorf("the value of %q is a string, a whole number, true or false", key.String_)
+		}
+	}
+	return out, nil
 }
 
 // timeLayouts are how timestamps are written, in UTC where they name no zone.

@@ -24,6 +24,7 @@ func (s *Server) explained(j *job, st sql.Statement) (string, error) {
 		}
 		return p.plan().Explain(), nil
 	}
+	j.dry = true
 	p, err := s.plannedWrite(j, st)
 	if err != nil {
 		return "", err

@@ -344,6 +344,9 @@ func (g *groupGate) settle(o coordinator.Outcome) (states []coordinator.State, e
 			if ended[i], err = g.writes[i].successRecord(m); err != nil {
 				return err
 			}
+			if err := g.writes[i].noteLanding(tx, ended[i], m, &g.rec.Attempt); err != nil {
+				return err
+			}
 		}
 		if err := putGroup(tx, g.rec, step); err != nil {
 			return err

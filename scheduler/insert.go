@@ -27,6 +27,7 @@ type planned struct {
 	// operation of a row-level write: delete, update or merge.
 	operation string
 	over      *overwrite // nil: a plain append, or no INSERT
+	changes   []string   // of the table's schema, that a dry run would make
 	rows      string     // how many the query gives, for people; empty: nobody knows
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
@@ -51,12 +52,8 @@ func planFailure(err error) error {
 
 // planInsert plans INSERT: the sink prepares the write while an executor analyses the query.
 func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
-	t, branch, err := s.resolveWritten(st.Table.Strings(), j)
+	p, err := s.planAppend(st.Table.Strings(), j)
 	if err != nil {
-		return nil, err
-	}
-	p := &planned{target: t, branch: branch, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
-	if err := s.needsBranch(j.ctx, p); err != nil {
 		return nil, err
 	}
 	if err := s.planOverwrite(j, p, st); err != nil {
@@ -75,14 +72,18 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	if err := p.sameTable(); err != nil {
 		return nil, err
 	}
-	if err := distinctColumns(t, p.spec.GetSchema().GetFields()); err != nil {
+	if err := distinctColumns(p.target, p.spec.GetSchema().GetFields()); err != nil {
 		return nil, err
 	}
 	var list []string
 	for _, c := range st.Columns {
 		list = append(list, c.Text)
 	}
-	out, err := plan.MapInsert(plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}, p.fixedValues(), a.result.Columns)
+	target := plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}
+	if target.Schema, err = s.acceptSchema(j, p, target, a.result.Columns); err != nil {
+		return nil, err
+	}
+	out, err := plan.MapInsert(target, p.fixedValues(), a.result.Columns)
 	if err != nil {
 		return nil, planFailure(err)
 	}

@@ -67,6 +67,7 @@ type job struct {
 	done   chan struct{} // closed when the job's goroutine has ended
 	events *mailbox      // to the job's loop
 	again  bool          // an earlier incarnation had begun it
+	dry    bool          // EXPLAIN, VALIDATE: nothing may change; of the job's goroutine
 	stored atomic.Bool   // some of its tasks keep their rows on executors
 	turn   *turn         // in the queue; of the job's goroutine
 	root   *rootRun      // a scheduler root that is no commit, once it has begun; of the job's goroutine

@@ -130,6 +130,9 @@ func (p *planned) commitLines() []string {
 	if p.branch != "" {
 		out = append(out, "to branch "+sql.DisplayIdent(p.branch))
 	}
+	for _, c := range p.changes {
+		out = append(out, "changes the table before: "+c)
+	}
 	switch {
 	case p.over != nil && p.over.text != "":
 		out = append(out, "removes "+p.over.text)

@@ -11,7 +11,6 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
-	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -230,11 +229,10 @@ func (l *lowering) write() error {
 	if err != nil {
 		return err
 	}
-	t, err := l.s.resolveTable(name, l.j)
+	w, err := l.s.planAppend(name, l.j)
 	if err != nil {
 		return err
 	}
-	w := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND}
 	if err := l.s.prepareInsert(l.j.ctx, l.j, w); err != nil {
 		return err
 	}

@@ -63,6 +63,8 @@ func (w *writeState) nothing() bool {
 		return false
 	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
 		return w.spec.GetScope().GetPartitions()
+	case sinkv1.WriteMode_WRITE_MODE_REWRITE: // manifests: only the sink can tell
+		return !w.rewritesManifests()
 	}
 	return true
 }
@@ -225,6 +227,9 @@ func (s *Server) judge(w *writeState, res *sinkv1.CommitResponse) error {
 		if err != nil {
 			return err
 		}
+		if version == "" && w.rewritesManifests() && w.totals().GetFiles() == 0 { // they are as they should be
+			return w.settle(coordinator.Skip{Version: res.Version})
+		}
 		if version == "" {
 			return fmt.Errorf("the sink says %s at version %q, and the table has no marker of this job", outcomeText(res.Outcome), res.Version)
 		}
@@ -278,6 +283,9 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 		table: w.target.String(), job: w.job.id, marker: rec.Marker, branch: w.spec.GetBranch(), mode: w.mode, snapshots: w.target.entry.catalog != nil,
 		attempt: w.machine.Open(), // m is the machine as it will be
 	})
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {
+		res, err = w.rewriteResult(m)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -44,26 +44,26 @@ func (s *Server) runRowLevel(j *job, st sql.Statement) error {
 	return s.runPlanned(j, p)
 }
 
-// lineageVersion is the version of Iceberg's format from which on rows have a lineage.
-const lineageVersion = 3
-
 // planRowLevel plans DELETE, UPDATE and MERGE: the sink says how changed rows are stored, and lists the files of the version that is changed; an executor
 // analyses the query that finds the changes; tasks share the files.
 func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	r, name := rowLevel(st)
-	t, err := s.resolveTable(name.Strings(), j)
+	t, branch, err := s.resolveWritten(name.Strings(), j)
 	if err != nil {
 		return nil, err
 	}
-	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, operation: r.Operation()}
+	p := &planned{target: t, branch: branch, mode: sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, operation: r.Operation()}
 	if err := s.canRowLevel(j, t, r); err != nil {
 		return nil, err
+	}
+	if branch != "" {
+		return nil, fail(codeUser, "write the rows with INSERT OVERWRITE, or change the main branch", "%s is not supported on branch %s of table %s", strings.ToUpper(r.Operation()), sql.DisplayIdent(branch), t)
 	}
 	scan, err := s.prepareRowLevel(j, p)
 	if err != nil {
 		return nil, err
 	}
-	r.Table, r.Name, r.Schema, r.Lineage = p.target.String(), name.Strings(), p.spec.GetSchema(), p.spec.GetFormatVersion() >= lineageVersion
+	r.Table, r.Name, r.Schema, r.Lineage = p.target.String(), ownName(name), p.spec.GetSchema(), scan.GetRowLineage()
 	if err := s.positionNames(p.target, p.spec.GetSchema()); err != nil {
 		return nil, err
 	}
@@ -84,6 +84,15 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 		Statement: r, Spec: p.spec, Target: target, Why: a.result.GetUnrepeatable(), Mode: s.planner(j),
 		Found: &plan.Found{SQL: a.result.GetSql(), Columns: len(a.result.GetColumns()), Sources: a.sources, Clauses: clauses},
 	}, a)
+}
+
+// ownName is the table's name without the branch behind it.
+func ownName(name sql.Name) []string {
+	parts := name.Strings()
+	if branch, tag := refOfPart(parts); branch != "" || tag != "" {
+		return parts[:len(parts)-1]
+	}
+	return parts
 }
 
 func (s *Server) canRowLevel(j *job, t *target, r *plan.RowLevel) error {
@@ -195,11 +204,9 @@ func (s *Server) analyzeChanges(j *job, p *planned, r *plan.RowLevel, text strin
 func (s *Server) resolveBeside(j *job, p *planned, u *executorv1.UnresolvedSource, target *planv1.Source) (*planv1.Source, error) {
 	if len(u.GetTable()) > 0 && u.GetVersion() == "" && u.AsOfMicros == nil {
 		if t, err := s.resolveTable(u.GetTable(), j); err == nil && strings.EqualFold(t.String(), p.target.String()) && p.branch == "" {
-			same := target.GetTable()
-			return &planv1.Source{View: u.GetView(), Alias: u.GetAlias(), Kind: &planv1.Source_Table{Table: &planv1.TableScan{
-				Schema: same.GetSchema(), Files: same.GetFiles(), Table: same.GetTable(), Version: same.GetVersion(), ConstantIds: same.GetConstantIds(), Branch: same.GetBranch(),
-				Names: same.GetNames(), RowLineage: same.GetRowLineage(), TotalFiles: same.GetTotalFiles(),
-			}}}, nil
+			same := proto.CloneOf(target.GetTable())
+			same.WithPositions, same.RowLineage = false, false
+			return &planv1.Source{View: u.GetView(), Alias: u.GetAlias(), Kind: &planv1.Source_Table{Table: same}}, nil
 		}
 	}
 	return s.resolveSource(j.ctx, j, u)

@@ -15,7 +15,6 @@ import (
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/graph"
 	"github.com/signet-io/signet/scheduler/journal"
-	"github.com/signet-io/signet/scheduler/lineage"
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
@@ -94,11 +93,7 @@ func (l *loop) beginWrite(launches []*planv1.Task) error {
 			w.rec.Repeatable = append(w.rec.Repeatable, st.repeatable)
 		}
 	}
-	var told *lineage.Run
-	if l.s.told.lineage != nil {
-		told = l.s.lineageOf(j, w, l.stages)
-	}
-	var kept json.RawMessage
+	told, kept := l.s.lineageOfWrite(w, l.stages), json.RawMessage(nil)
 	_, err := w.step(coordinator.Begin{Tasks: len(w.tasks), TableUUID: w.spec.TableUuid}, func(tx *journal.Tx, _ *coordinator.Machine) error {
 		j.mu.Lock()
 		rec := j.rec

@@ -13,7 +13,6 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
-	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/scheduler/graph"
@@ -98,15 +97,15 @@ func (s *Server) runSession(j *job) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.resolveTable(name, j)
+	p, err := s.planAppend(name, j)
 	if err != nil {
 		return err
 	}
-	p := &planned{target: t, mode: sinkv1.WriteMode_WRITE_MODE_APPEND, text: "external write session on " + t.String()}
+	p.text = "external write session on " + p.target.String()
 	if err := s.prepareInsert(j.ctx, j, p); err != nil {
 		return err
 	}
-	t = p.target
+	t := p.target
 	tasks := make([]*planv1.Task, j.rec.Session.Tasks)
 	for i := range tasks {
 		tasks[i] = &planv1.Task{JobId: j.id, Task: int32(i), Work: &planv1.Task_Write{Write: &planv1.WriteTask{}}} //nolint:gosec // bounded above

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
@@ -24,6 +25,7 @@ func (s *Server) runTaskless(j *job, p *planned) error {
 	if err := fault.Hit("scheduler.plan.before-journal"); err != nil {
 		return err
 	}
+	told, kept := s.lineageOfWrite(w, nil), json.RawMessage(nil)
 	_, err = w.step(coordinator.Begin{TableUUID: w.spec.TableUuid}, func(tx *journal.Tx, _ *coordinator.Machine) error {
 		j.mu.Lock()
 		rec := j.rec
@@ -32,12 +34,16 @@ func (s *Server) runTaskless(j *job, p *planned) error {
 			return errCancelled
 		}
 		rec.Write = w.rec
+		if err := s.tellStart(tx, &rec, told); err != nil {
+			return err
+		}
+		kept = rec.Lineage
 		return tx.PutJob(&rec)
 	})
 	if err != nil {
 		return err
 	}
-	j.update(func() { j.write, j.rec.Write = w, w.rec })
+	j.update(func() { j.write, j.rec.Write, j.rec.Lineage = w, w.rec, kept })
 	return s.commitTaskless(w)
 }
 

@@ -96,6 +96,14 @@ func (s *Server) lineageOf(j *job, w *writeState, stages []stageRun) *lineage.Ru
 	return r
 }
 
+// lineageOfWrite is nil where nobody is told.
+func (s *Server) lineageOfWrite(w *writeState, stages []stageRun) *lineage.Run {
+	if s.told.lineage == nil {
+		return nil
+	}
+	return s.lineageOf(w.job, w, stages)
+}
+
 // lifecycle is what a write does to its table as a whole.
 func lifecycle(mode sinkv1.WriteMode, spec *planv1.WriteSpec) string {
 	switch {
@@ -260,7 +268,7 @@ func (s *Server) landed(rec *journal.Job, m *coordinator.Machine) {
 }
 
 // dataKinds are the kinds of jobs that read or write rows: of those that fail before they are planned an event tells, too.
-var dataKinds = map[string]bool{kindInsert: true, kindCreate: true, kindSelect: true, kindSession: true, kindCache: true, kindPlan: true}
+var dataKinds = map[string]bool{kindInsert: true, kindCreate: true, kindSelect: true, kindSession: true, kindCache: true, kindPlan: true, kindRewrite: true}
 
 // tellEnd puts the event of a job's end into the transaction that records it. What was kept for events goes.
 func (s *Server) tellEnd(tx *journal.Tx, rec *journal.Job) error {

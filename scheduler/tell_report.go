@@ -22,6 +22,13 @@ func landing(m *coordinator.Machine, open *coordinator.Attempt) *journal.Landing
 	return l
 }
 
+// noteLanding puts into a job's terminal record, and into the messages about it, what the attempt that has landed did. m is the machine as it will be.
+func (w *writeState) noteLanding(tx *journal.Tx, rec *journal.Job, m *coordinator.Machine, open *coordinator.Attempt) error {
+	rec.Landing = landing(m, open)
+	w.s.landed(rec, m)
+	return w.s.tellReport(tx, w, m, open, rec.Landing)
+}
+
 // tellReport puts the report of a commit into the transaction that records its landing. Of several jobs in one snapshot the first tells of it.
 func (s *Server) tellReport(tx *journal.Tx, w *writeState, m *coordinator.Machine, open *coordinator.Attempt, l *journal.Landing) error {
 	if s.told.reports == nil || l == nil || len(open.Markers) > 0 && open.Markers[0] != w.job.rec.Marker {

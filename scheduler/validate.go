@@ -11,6 +11,7 @@ var validateColumns = []string{"rows:int", "files:int", "bytes:int", "table", "b
 // runValidate runs everything of a write but its end: planning, the query, every cast and every check of values and rows. Files are written to the executors'
 // scratch and dropped; nothing is staged, journalled or committed.
 func (s *Server) runValidate(j *job, st *sql.Validate) error {
+	j.dry = true
 	p, err := s.plannedWrite(j, st.Statement)
 	if err != nil {
 		return err

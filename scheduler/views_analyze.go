@@ -24,6 +24,8 @@ func (s *Server) explainAnalyze(j *job, st *sql.Explain) error {
 		return s.runCreateAs(j, inner)
 	case *sql.Truncate:
 		return s.runTruncate(j, inner)
+	case *sql.Delete, *sql.Update, *sql.Merge:
+		return s.runRowLevel(j, inner)
 	case *sql.Select:
 		if err := s.runSelect(j, inner.Query); err != nil {
 			return err
@@ -35,7 +37,7 @@ func (s *Server) explainAnalyze(j *job, st *sql.Explain) error {
 		}
 		return s.answer(j, []string{"plan"}, []row{{j.measured()}})
 	}
-	return fail(codeUser, "", "EXPLAIN ANALYZE works on SELECT, INSERT and CREATE TABLE AS")
+	return fail(codeUser, "", "EXPLAIN ANALYZE works on SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE and CREATE TABLE AS")
 }
 
 // analyzed is the inline result of a write that has landed: its own, or what was measured where EXPLAIN ANALYZE ran it.

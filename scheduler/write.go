@@ -449,9 +449,7 @@ func (w *writeState) settle(ev coordinator.Event) error {
 		if err != nil {
 			return err
 		}
-		rec.Landing = landing(m, w.machine.Open())
-		w.s.landed(rec, m)
-		if err := w.s.tellReport(tx, w, m, w.machine.Open(), rec.Landing); err != nil {
+		if err := w.noteLanding(tx, rec, m, w.machine.Open()); err != nil {
 			return err
 		}
 		ended = rec

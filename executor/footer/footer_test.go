@@ -18,7 +18,7 @@ func sample() *footer.File {
 	chunk := func(path string, p footer.Physical, at int64) footer.Chunk {
 		return footer.Chunk{
 			Physical: p, Encodings: []footer.Encoding{footer.Plain, footer.RLEDictionary}, Path: []string{path}, Codec: 6, Values: 10, Uncompressed: 100, Compressed: 50,
-			DataOffset: at + 20, DictOffset: at, Stats: stats, Pages: []footer.EncodingStats{{Page: footer.DataPage, Encoding: footer.Plain, Count: 1}},
+			DataOffset: at + 20, DictOffset: at, Stats: stats, Pages: []footer.EncodingStats{{Page: footer.DataPage, Encoding: footer.Plain, Count: 1}}, BloomOffset: 1000, BloomLength: 77,
 		}
 	}
 	leaf := func(name string, id int32, p footer.Physical, l footer.Logical) footer.Element {

@@ -202,6 +202,8 @@ type Chunk struct {
 	DictOffset   int64 // 0: none
 	Stats        *Statistics
 	Pages        []EncodingStats
+	BloomOffset  int64 // 0: none
+	BloomLength  int64 // header included; 0: it does not say
 }
 
 // Start is where the chunk's first page begins.

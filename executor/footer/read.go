@@ -271,6 +271,10 @@ func (r *reader) chunkMeta(c *Chunk) {
 			for n := r.list(typeStruct); n > 0 && r.err == nil; n-- {
 				c.Pages = append(c.Pages, r.encodingStats())
 			}
+		case id == 14 && typ == typeI64:
+			c.BloomOffset = r.varint()
+		case id == 15 && typ == typeI32:
+			c.BloomLength = int64(r.i32())
 		default:
 			return false
 		}

@@ -148,6 +148,12 @@ func (w *writer) chunk(c *Chunk) {
 				w.end()
 			}
 		}
+		if c.BloomOffset > 0 {
+			w.i64(14, c.BloomOffset)
+			if c.BloomLength > 0 {
+				w.i32(15, int32(c.BloomLength)) //nolint:gosec // it was read as one
+			}
+		}
 	})
 }
 

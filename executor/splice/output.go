@@ -54,6 +54,7 @@ func (o *Output) Add(in *Input, l *Layout, group int) {
 		start := from.Start()
 		shift := o.size - start
 		c.Path, c.DataOffset, c.FilePath = o.layout.Leaves[n].names, c.DataOffset+shift, ""
+		c.BloomOffset, c.BloomLength = 0, 0
 		if c.DictOffset = 0; start != from.DataOffset {
 			c.DictOffset = start + shift
 		}

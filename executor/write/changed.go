@@ -85,7 +85,11 @@ func (r *rewrite) changedQuery(c *planv1.ChangedRows, plans []*plan, inputs int)
 	for n, cl := range c.GetClauses() {
 		ops[n] = fmt.Sprintf(" WHEN %d THEN %s", n, opText(cl.GetOp()))
 	}
-	cols := []string{names[changedFile] + " AS _file", names[changedPos] + " AS _pos", "CASE " + clause + strings.Join(ops, "") + " END AS _op"}
+	op := "CAST(NULL AS INTEGER)" // clauses that do nothing have no number
+	if len(ops) > 0 {
+		op = "CASE " + clause + strings.Join(ops, "") + " END"
+	}
+	cols := []string{names[changedFile] + " AS _file", names[changedPos] + " AS _pos", op + " AS _op"}
 	if lineage {
 		cols = append(cols, names[changedRowID]+" AS _row_id")
 	}

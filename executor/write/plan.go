@@ -161,7 +161,7 @@ func join(parent, name string) string {
 // files, and the table's sort order follows, so that most files come out sorted; where few are expected, sorting each file afterwards costs
 // less.
 func (p *plan) addSort(forPartitions bool) error {
-	p.sorted = p.spec.GetSortOrderId() != 0 && len(p.spec.GetSort()) > 0
+	p.sorted = len(p.spec.GetSort()) > 0 // by the table's order, or by one that a rewrite asks for, which has no id
 	if p.partitioned() {
 		if !forPartitions {
 			return nil

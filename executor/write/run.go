@@ -109,6 +109,11 @@ func (p *plan) write(ctx context.Context, inst *duckdb.Instance, dir string) ([]
 		if err := readFooter(f); err != nil {
 			return nil, err
 		}
+		if p.fieldIDs() != "" {
+			if err := bareIntegers(f); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return files, nil
 }

@@ -190,7 +190,7 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			return invalid("the snapshot changes manifest %q of its parent", old.FilePath())
 		}
 	}
-	var files, rows int64
+	var files, deleteFiles, rows int64
 	oldest := snap.Sequence
 	for key, m := range now.byPath {
 		if m.ManifestContent() == iceberg.ManifestContentData && live(m) > 0 {
@@ -206,11 +206,12 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			came = append(came, m)
 			continue
 		}
-		files += int64(m.AddedDataFiles())
 		if m.ManifestContent() == iceberg.ManifestContentData {
+			files += int64(m.AddedDataFiles())
 			rows += m.AddedRows()
 			continue
 		}
+		deleteFiles += int64(m.AddedDataFiles())
 		if err := l.vetDeletes(ctx, s, m); err != nil {
 			return err
 		}
@@ -222,7 +223,7 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 	if err := a.vetRemoved(); err != nil {
 		return err
 	}
-	return l.vetTotals(snap, files, rows)
+	return l.vetTotals(snap, files, deleteFiles, rows)
 }
 
 // vetOwn checks a manifest that the parent does not have.
@@ -259,11 +260,11 @@ func sameManifest(now, old iceberg.ManifestFile) bool {
 }
 
 // vetTotals compares what the manifests add with what was accepted, and with what the summary says (S69, C22).
-func (l *Lease) vetTotals(snap *snapshot, files, rows int64) error {
-	if t := l.spec.Totals; t != nil && !mutant.On("broker/totals-unvetted") && (t.GetFiles() != files || t.GetRows() != rows) {
-		return invalid("the manifests add %d files with %d rows, accepted were %d with %d", files, rows, t.GetFiles(), t.GetRows())
+func (l *Lease) vetTotals(snap *snapshot, files, deleteFiles, rows int64) error {
+	if t := l.spec.Totals; t != nil && !mutant.On("broker/totals-unvetted") && (t.GetFiles() != files+deleteFiles || t.GetRows() != rows) {
+		return invalid("the manifests add %d files with %d rows, accepted were %d with %d", files+deleteFiles, rows, t.GetFiles(), t.GetRows())
 	}
-	for key, want := range map[string]int64{"added-data-files": files, "added-records": rows} {
+	for key, want := range map[string]int64{"added-data-files": files, "added-records": rows, "added-delete-files": deleteFiles} {
 		if v, ok := snap.Summary[key]; ok && v != strconv.FormatInt(want, 10) {
 			return invalid("summary %s is %q: the manifests add %d", key, v, want)
 		}

@@ -37,23 +37,7 @@ func (r *RowLevelTasks) Tasks() int {
 }
 
 func (r *RowLevelTasks) shares() Split {
-	in := Input{Sources: []*planv1.Source{r.Target}, RowWise: true, NotRowWise: r.Why}
-	if r.Why != "" {
-		in.RowWise = false
-	}
-	split := SplitInput(in, r.Request.Limits)
-	for _, share := range split.Shares { // one reads the other's options from the whole
-		share[0] = &planv1.Source{View: share[0].GetView(), Alias: r.Target.GetAlias(), Kind: &planv1.Source_Table{Table: scanOf(r.Target.GetTable(), share[0].GetTable().GetFiles())}}
-	}
-	return split
-}
-
-// scanOf is a scan of some of a table's files.
-func scanOf(t *planv1.TableScan, files []*planv1.PinnedFile) *planv1.TableScan {
-	return &planv1.TableScan{
-		Schema: t.GetSchema(), Files: files, Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(), WithPositions: t.GetWithPositions(), Branch: t.GetBranch(),
-		Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
-	}
+	return SplitInput(Input{Sources: []*planv1.Source{r.Target}, RowWise: r.Why == "", NotRowWise: r.Why}, r.Request.Limits)
 }
 
 // Planner makes the planner of the write.

@@ -251,10 +251,7 @@ func sumBytes(units []unit) int64 {
 func withFiles(src *planv1.Source, files []*planv1.PinnedFile) *planv1.Source {
 	out := &planv1.Source{View: src.GetView(), Alias: src.GetAlias()}
 	if t := src.GetTable(); t != nil {
-		out.Kind = &planv1.Source_Table{Table: &planv1.TableScan{
-			Schema: t.GetSchema(), Files: files, Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(),
-			WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
-		}}
+		out.Kind = &planv1.Source_Table{Table: scanOf(t, files)}
 		return out
 	}
 	f := src.GetFile()
@@ -275,4 +272,12 @@ func ByteText(n int64) string {
 		unit++
 	}
 	return fmt.Sprintf("%.1f %ciB", v, "KMGTP"[unit])
+}
+
+// scanOf is a scan of some of a table's files.
+func scanOf(t *planv1.TableScan, files []*planv1.PinnedFile) *planv1.TableScan {
+	return &planv1.TableScan{
+		Schema: t.GetSchema(), Files: files, Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(),
+		WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
+	}
 }

@@ -30,8 +30,9 @@ type Arg struct {
 // Constant is a constant. One of its members is set, or none for NULL.
 type Constant struct {
 	Value  *planv1.Value // strings, numbers, booleans, bytes
-	Items  []Constant    // an array
+	Items  []Constant    // an array; of a map, keys and values in turn
 	IsList bool
+	IsMap  bool
 	Offset int
 }
 

@@ -41,10 +41,13 @@ func dumpAlter(b *strings.Builder, s Statement) {
 }
 
 func dumpConstant(l Constant) string {
-	if l.IsList {
+	if l.IsList || l.IsMap {
 		parts := make([]string, len(l.Items))
 		for i, it := range l.Items {
 			parts[i] = dumpConstant(it)
+		}
+		if l.IsMap {
+			return "map(" + strings.Join(parts, ", ") + ")"
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}

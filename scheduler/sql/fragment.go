@@ -1,6 +1,9 @@
 package sql
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // fragment takes an expression, or what stands behind FROM, up to a token at which stop holds outside of all brackets and CASE … END. What is in it, DuckDB
 // decides; that it ends where it seems to is checked here, because it is put between other parts of a query.
@@ -148,5 +151,9 @@ func ownNames(table Name, alias string) []string {
 	if alias != "" {
 		return []string{alias}
 	}
-	return []string{table.Parts[len(table.Parts)-1].Text}
+	parts := table.Strings()
+	if last := parts[len(parts)-1]; len(parts) > 1 && strings.HasPrefix(strings.ToLower(last), BranchPrefix) {
+		return []string{parts[len(parts)-2], last}
+	}
+	return parts[len(parts)-1:]
 }

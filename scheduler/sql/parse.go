@@ -33,6 +33,20 @@ func ParseTableName(text string) (Name, error) {
 	return n, p.end("the table name")
 }
 
+// ParseCondition reads a condition of comparisons with constants, as REPLACE WHERE takes it, and nothing else. Its errors are *Error.
+func ParseCondition(text string) (*Condition, error) {
+	toks, err := Tokenize(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{text: text, toks: toks}
+	c, err := p.condition()
+	if err != nil {
+		return nil, err
+	}
+	return c, p.end("the condition")
+}
+
 func trimSemicolons(toks []Token) []Token {
 	for len(toks) > 0 && toks[len(toks)-1].is(";") {
 		toks = toks[:len(toks)-1]

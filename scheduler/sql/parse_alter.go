@@ -194,6 +194,9 @@ func (p *parser) comment() (string, error) {
 func (p *parser) constant() (Constant, error) {
 	t := p.peek()
 	v, err := p.constantValue()
+	if err == nil && v.IsMap {
+		err = p.failAt(t, "a map cannot stand here", "a string in single quotes, a number, TRUE, FALSE or NULL")
+	}
 	if err == nil && v.IsList {
 		err = p.failAt(t, "an array cannot stand here", "a string in single quotes, a number, TRUE, FALSE or NULL")
 	}

@@ -41,6 +41,8 @@ func (p *parser) constantValue() (Constant, error) {
 		return out, err
 	case t.is("["), t.is("ARRAY"):
 		return out, p.arrayConstant(&out)
+	case t.is("MAP") && (next.is("(") || next.is("{")):
+		return out, p.mapConstant(&out)
 	default:
 		return out, p.unexpected("a constant", "a string in single quotes, a number, TRUE, FALSE or NULL; expressions cannot stand here")
 	}
@@ -72,6 +74,38 @@ func (p *parser) arrayConstant(out *Constant) error {
 			return err
 		}
 		out.Items = append(out.Items, item)
+	}
+	return nil
+}
+
+// mapConstant reads MAP('key', 'value', …) or MAP {'key': 'value', …}.
+func (p *parser) mapConstant(out *Constant) error {
+	p.pos++
+	closing, between := ")", ","
+	if p.accept("{") {
+		closing, between = "}", ":"
+	} else {
+		p.pos++
+	}
+	out.IsMap = true
+	for !p.accept(closing) {
+		if len(out.Items) > 0 {
+			if err := p.expect(",", "entries are separated by commas"); err != nil {
+				return err
+			}
+		}
+		key, err := p.constantValue()
+		if err != nil {
+			return err
+		}
+		if err := p.expect(between, "for example MAP('key', 'value') or MAP {'key': 'value'}"); err != nil {
+			return err
+		}
+		item, err := p.constantValue()
+		if err != nil {
+			return err
+		}
+		out.Items = append(out.Items, key, item)
 	}
 	return nil
 }

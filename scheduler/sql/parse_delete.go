@@ -5,7 +5,7 @@ func (p *parser) delete() (Statement, error) {
 	if err := p.expect("FROM", "write DELETE FROM table WHERE …"); err != nil {
 		return nil, err
 	}
-	table, err := p.tableName()
+	table, err := p.targetName()
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ func (p *parser) merge() (Statement, error) {
 	if err := p.expect("INTO", mergeHint); err != nil {
 		return nil, err
 	}
-	table, err := p.tableName()
+	table, err := p.targetName()
 	if err != nil {
 		return nil, err
 	}

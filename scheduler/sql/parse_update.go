@@ -5,7 +5,7 @@ func (p *parser) update() (Statement, error) {
 	if t := p.peek(); t.is("OR") {
 		return nil, p.failAt(t, "UPDATE OR "+keyword(p.peekAt(1))+" is not supported: tables have no keys", "use UPDATE")
 	}
-	table, err := p.tableName()
+	table, err := p.targetName()
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,10 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 	req, manifests, listURI, err := a.build(ctx, t)
 	a.lap(&a.resp.Timings.BuildMicros, &start)
+	if errors.Is(err, errNothing) {
+		a.unchanged(t)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -105,13 +109,18 @@ func (a *attempt) look(t *table) (done bool, err error) {
 		return false, permanent(ref, err)
 	}
 	if b.nothing() { // C16
-		a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
-		if id, err := t.BranchID(b.branch()); err == nil && id != nil {
-			a.resp.Version = versionOf(*id)
-		}
+		a.unchanged(t)
 		return true, nil
 	}
 	return false, nil
+}
+
+// unchanged ends a commit that has nothing to do.
+func (a *attempt) unchanged(t *table) {
+	a.resp.Outcome, a.resp.Location, a.resp.Message = sinkv1.Outcome_OUTCOME_COMMITTED, t.location, "no files: the table was not changed"
+	if id, err := t.BranchID(a.batch.branch()); err == nil && id != nil {
+		a.resp.Version = versionOf(*id)
+	}
 }
 
 // build writes the manifest list and makes the request. A table that is created gets a first snapshot even if it has no rows: it carries the marker, and
@@ -176,18 +185,26 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 		return nil, nil, err
 	}
 	gone := newRemoval(a, base, s)
-	if b.plan.Mode != 0 {
+	var clustered *reclustering
+	if b.plan.Operation == operationManifests {
+		if old, clustered, err = gone.recluster(ctx, old); err != nil {
+			return nil, nil, err
+		}
+	} else if b.plan.Mode != 0 {
 		if old, err = gone.remove(ctx, head, old); err != nil {
 			return nil, nil, err
 		}
 	}
-	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_REPLACE && base.FormatVersion >= 2 {
+	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_REPLACE && base.FormatVersion >= 2 && clustered == nil {
 		if old, err = gone.merge(ctx, old, len(b.refs)); err != nil {
 			return nil, nil, err
 		}
 	}
 	manifests = append(manifests, old...)
 	s.Summary = b.summary(head, gone)
+	if clustered != nil {
+		clustered.summary(s.Summary)
+	}
 	a.metrics = &sinkv1.CommitMetrics{
 		SequenceNumber: s.SequenceNumber, AddedFiles: b.added.dataFiles, RemovedFiles: gone.gone.dataFiles, AddedRows: b.added.rows, RemovedRows: gone.gone.rows,
 		Partitions: int64(b.touched(gone)), AddedDeleteFiles: b.added.deleteFiles(), RemovedDeleteFiles: gone.gone.deleteFiles(),

@@ -142,7 +142,7 @@ func modeState(m sinkv1.WriteMode) int32 {
 
 // nothing reports whether the commit would change nothing. What overwrites removes is only found out at the table.
 func (b *batch) nothing() bool {
-	if b.files > 0 || b.changes.ReplacedFiles > 0 {
+	if b.files > 0 || b.changes.ReplacedFiles > 0 || b.plan.Operation == operationManifests {
 		return false
 	}
 	return !b.overwrites() || b.plan.GetScope().GetPartitions()

@@ -171,6 +171,10 @@ func checkProperty(key, text string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("a property needs a name")
+	case key == propAcceptAny, key == propSplice:
+		if text != "true" && text != "false" {
+			return fmt.Errorf("want true or false")
+		}
 	case strings.HasPrefix(key, "signet."):
 		return fmt.Errorf("names that begin with signet. are reserved")
 	case slices.Contains(reservedProperties, key):

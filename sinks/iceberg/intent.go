@@ -49,7 +49,11 @@ func newIntent(m *meta.Metadata, schema *meta.Schema, req *sinkv1.PrepareWriteRe
 		return in, in.rowLevel(m, schema, req.GetOperation())
 	}
 	in.scope, in.changes = nil, planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
-	return in, nil
+	switch in.operation = strings.ToLower(req.GetOperation()); {
+	case in.mode != sinkv1.WriteMode_WRITE_MODE_REWRITE, in.operation == "", in.operation == operationManifests:
+		return in, nil
+	}
+	return in, fmt.Errorf("rewrite of %q: it must be manifests, or empty for data files", req.GetOperation())
 }
 
 func (in *intent) overwrite(schema *meta.Schema) error {

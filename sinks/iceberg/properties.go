@@ -29,6 +29,7 @@ const (
 	propFormatVersion  = "format-version"
 	propEncryptionKey  = "encryption.key-id"
 	propSplice         = "signet.splice.enabled"
+	propAcceptAny      = "signet.accept-any-schema" // the scheduler's business
 )
 
 const (

@@ -51,6 +51,7 @@ func (s *Sink) planScan(ctx context.Context, h Host, req *sinkv1.PlanScanRequest
 	if err != nil {
 		return permanent(req.GetTable(), err)
 	}
+	sc.partitions = req.GetPartitions()
 	list, err := s.manifests(ctx, h, at.snapshot)
 	if err != nil {
 		return err
@@ -92,6 +93,7 @@ type scan struct {
 	deletes     *deletes
 	files       []scanFile
 	constantIDs []int32
+	partitions  bool  // are said of each file
 	total       int64 // data files, those that the filter leaves out included; -1: not known
 }
 
@@ -211,6 +213,9 @@ func (sc *scan) add(e *icefile.Entry, d icefile.Detail, m *icefile.Manifest, spe
 	f := scanFile{ScanFile: &sinkv1.ScanFile{
 		Uri: e.Path, SizeBytes: e.Size, RecordCount: e.Records, SplitOffsets: e.SplitOffsets, FirstRowId: d.FirstRowID, DataSequenceNumber: e.DataSequence(m), SpecId: m.SpecID,
 	}}
+	if sc.partitions {
+		f.Partition = []byte(partitionKey(m.SpecID, e))
+	}
 	if !sc.deletes.empty() {
 		deletes, err := sc.deletes.of(e.Path, f.GetDataSequenceNumber(), partitionKey(m.SpecID, e))
 		if err != nil {

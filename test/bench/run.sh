@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures what the scheduler alone can do, how fast it is back after a restart, INSERT against DuckDB's COPY, the latency of a one-row INSERT, and what the broker adds to a commit. Makes TPC-H lineitem
+# Measures what the scheduler alone can do, how fast it is back after a restart, INSERT against DuckDB's COPY, the latency of a one-row INSERT, what the broker adds to a commit, many clients on one
+# table, commits to a table with many snapshots, and commits of many files. Makes TPC-H lineitem
 # (10 million rows in 8 Parquet files) with tpchgen-cli once, below .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -18,6 +19,9 @@ go build -o "$cache/bench" ./test/bench
 "$cache/bench" dispatch --apart
 "$cache/bench" restart
 go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
+"$cache/bench" contention
+"$cache/bench" growth
+"$cache/bench" files
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" splice --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" partitioned --data "$cache/data/lineitem/*.parquet"

@@ -83,6 +83,16 @@ var schedulerCrashes = []crash{
 	{point: "broker.drop.after", do: "drop"},
 	{point: "plugins.droptable.after", do: "drop"},
 
+	{point: "scheduler.plan.before-journal", do: "rewrite"},
+	{point: "scheduler.manifest.before-ack", do: "rewrite"},
+	{point: "scheduler.root.before-commit", do: "rewrite"},
+	{point: "scheduler.seal.after-journal", do: "rewrite"},
+	{point: "broker.commit.after-send", do: "rewrite"},
+	{point: "scheduler.settle.before-journal", do: "rewrite"},
+	{point: "scheduler.root.before-commit", do: "rewrite manifests"},
+	{point: "scheduler.seal.after-journal", do: "rewrite manifests"},
+	{point: "broker.commit.after-send", do: "rewrite manifests"},
+
 	{point: "scheduler.sweep.before", do: "bad insert", after: true},
 }
 
@@ -113,6 +123,8 @@ var executorCrashes = []crash{
 	{point: "executor.upload.after-dirsync", do: "insert"},
 	{point: "executor.report.before", do: "insert"},
 	{point: "executor.report.after-send", do: "insert", after: true},
+	{point: "executor.copy.after", do: "rewrite"},
+	{point: "executor.report.before", do: "rewrite"},
 	{point: "executor.upload.after-link", do: "ctas"},
 	{point: "executor.report.before", do: "ctas"},
 	{point: "executor.result.before-check", do: "select"},
@@ -132,6 +144,8 @@ var pluginCrashes = []crash{
 	{point: "iceberg.commit.after-send", do: "insert", after: true},
 	{point: "sdk.commit-point.after-reply", do: "insert", after: true},
 	{point: "sdk.commit.before-reply", do: "insert", after: true},
+	{point: "iceberg.commit.before-list", do: "rewrite"},
+	{point: "iceberg.commit.before-send", do: "rewrite manifests"},
 	{point: "iceberg.stage.after-put", do: "ctas"},
 	{point: "iceberg.commit.before-list", do: "ctas"},
 	{point: "iceberg.commit.before-send", do: "ctas"},

@@ -64,6 +64,10 @@ type statement struct {
 	rowsOf  int
 }
 
+// withSmallFiles has the same rows in five files.
+const withSmallFiles = "CREATE TABLE %[1]s AS SELECT i AS id FROM range(-10, -8) r(i); INSERT INTO %[1]s SELECT i FROM range(-8, -6) r(i); " +
+	"INSERT INTO %[1]s SELECT i FROM range(-6, -4) r(i); INSERT INTO %[1]s SELECT i FROM range(-4, -2) r(i); INSERT INTO %[1]s SELECT i FROM range(-2, 0) r(i)"
+
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
 
 var statements = map[string]statement{
@@ -78,6 +82,11 @@ var statements = map[string]statement{
 		prepare: "CREATE TABLE %s PARTITIONED BY (p) AS SELECT i AS id, i & 1 AS p FROM range(-10, 0) r(i)",
 		text:    "INSERT INTO {table} REPLACE WHERE p = 0 SELECT id, 0 AS p FROM '{input}'", rows: baseline/2 + bulkFiles*bulkRows, commits: 1, exists: true,
 	},
+	"delete": {prepare: withBaseline, text: "DELETE FROM {table} WHERE id IN (SELECT -id FROM '{input}') AND id > -6", rows: baseline - 5, commits: 1, exists: true},
+	"merge": {
+		prepare: withBaseline, text: "MERGE INTO {table} AS t USING '{input}' AS s ON t.id = -s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+		rows: bulkFiles*bulkRows - baseline, commits: 1, exists: true,
+	},
 	"truncate": {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
 	"replace": {
 		prepare: withBaseline, text: "CREATE OR REPLACE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true,
@@ -86,7 +95,9 @@ var statements = map[string]statement{
 		prepare: withBaseline, text: "ALTER TABLE {table} ADD COLUMN extra VARCHAR COMMENT 'x'", rows: baseline, exists: true,
 		then: "SELECT id FROM {table} WHERE extra IS NULL", rowsOf: baseline,
 	},
-	"select": {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
+	"rewrite":           {prepare: withSmallFiles, text: "CALL system.rewrite_data_files(table => '{table}')", rows: baseline, commits: 1, exists: true},
+	"rewrite manifests": {prepare: withSmallFiles, text: "CALL system.rewrite_manifests('{table}')", rows: baseline, commits: 1, exists: true},
+	"select":            {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
 	// One of its tasks fails when the others may have written.
 	"bad insert": {
 		prepare: withBaseline, text: "INSERT INTO {table} SELECT CASE WHEN id = 389 THEN error('no such row') ELSE id END AS id FROM '{input}'",

@@ -3583,6 +3583,7 @@ type PlanScanRequest struct {
 	Ref           string                 `protobuf:"bytes,4,opt,name=ref,proto3" json:"ref,omitempty"`                                          // branch or tag, in place of version
 	AsOfMillis    *int64                 `protobuf:"varint,5,opt,name=as_of_millis,json=asOfMillis,proto3,oneof" json:"as_of_millis,omitempty"` // in place of version: the newest snapshot of the main branch that is not younger
 	Filter        *v1.Predicate          `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`                                    // files without a row for which it is true may be left out
+	Partitions    bool                   `protobuf:"varint,7,opt,name=partitions,proto3" json:"partitions,omitempty"`                           // say of each file in which partition it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3657,6 +3658,13 @@ func (x *PlanScanRequest) GetFilter() *v1.Predicate {
 		return x.Filter
 	}
 	return nil
+}
+
+func (x *PlanScanRequest) GetPartitions() bool {
+	if x != nil {
+		return x.Partitions
+	}
+	return false
 }
 
 type PlanScanResponse struct {
@@ -3779,6 +3787,7 @@ type ScanFile struct {
 	FirstRowId         *int64                 `protobuf:"varint,7,opt,name=first_row_id,json=firstRowId,proto3,oneof" json:"first_row_id,omitempty"`
 	DataSequenceNumber int64                  `protobuf:"varint,8,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"`
 	SpecId             int32                  `protobuf:"varint,9,opt,name=spec_id,json=specId,proto3" json:"spec_id,omitempty"`
+	Partition          []byte                 `protobuf:"bytes,10,opt,name=partition,proto3" json:"partition,omitempty"` // equal for files of one spec and partition, and for no others; with PlanScanRequest.partitions
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -3874,6 +3883,13 @@ func (x *ScanFile) GetSpecId() int32 {
 		return x.SpecId
 	}
 	return 0
+}
+
+func (x *ScanFile) GetPartition() []byte {
+	if x != nil {
+		return x.Partition
+	}
+	return nil
 }
 
 type AbortRequest struct {
@@ -4265,7 +4281,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\n" +
 	"CherryPick\x12\x1a\n" +
 	"\bsnapshot\x18\x01 \x01(\tR\bsnapshot\x12\x15\n" +
-	"\x06wap_id\x18\x02 \x01(\tR\x05wapId\"\xee\x01\n" +
+	"\x06wap_id\x18\x02 \x01(\tR\x05wapId\"\x8e\x02\n" +
 	"\x0fPlanScanRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x18\n" +
@@ -4273,7 +4289,10 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x03ref\x18\x04 \x01(\tR\x03ref\x12%\n" +
 	"\fas_of_millis\x18\x05 \x01(\x03H\x00R\n" +
 	"asOfMillis\x88\x01\x01\x121\n" +
-	"\x06filter\x18\x06 \x01(\v2\x19.signet.plan.v1.PredicateR\x06filterB\x0f\n" +
+	"\x06filter\x18\x06 \x01(\v2\x19.signet.plan.v1.PredicateR\x06filter\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\a \x01(\bR\n" +
+	"partitionsB\x0f\n" +
 	"\r_as_of_millis\"\xda\x02\n" +
 	"\x10PlanScanResponse\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x12\x18\n" +
@@ -4287,7 +4306,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\vtotal_files\x18\b \x01(\x03R\n" +
 	"totalFiles\x12\x1f\n" +
 	"\vrow_lineage\x18\t \x01(\bR\n" +
-	"rowLineage\"\xf1\x02\n" +
+	"rowLineage\"\x8f\x03\n" +
 	"\bScanFile\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
 	"\n" +
@@ -4299,7 +4318,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\ffirst_row_id\x18\a \x01(\x03H\x00R\n" +
 	"firstRowId\x88\x01\x01\x120\n" +
 	"\x14data_sequence_number\x18\b \x01(\x03R\x12dataSequenceNumber\x12\x17\n" +
-	"\aspec_id\x18\t \x01(\x05R\x06specIdB\x0f\n" +
+	"\aspec_id\x18\t \x01(\x05R\x06specId\x12\x1c\n" +
+	"\tpartition\x18\n" +
+	" \x01(\fR\tpartitionB\x0f\n" +
 	"\r_first_row_id\"k\n" +
 	"\fAbortRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +

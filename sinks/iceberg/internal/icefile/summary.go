@@ -60,6 +60,30 @@ func (s *summarizer) summary() FieldSummary {
 	return out
 }
 
+// Summaries collects what a manifest list says about the partitions of a manifest's files.
+type Summaries struct{ fields []summarizer }
+
+// NewSummaries begins for the fields of a spec, whose values come in this order.
+func NewSummaries(partition []*planv1.PartitionField) *Summaries {
+	return &Summaries{newSummarizers(partition)}
+}
+
+// Add takes the partition of one file.
+func (s *Summaries) Add(values []*planv1.Value) {
+	for i, v := range values {
+		s.fields[i].add(v)
+	}
+}
+
+// Fields is what is to be said; never nil.
+func (s *Summaries) Fields() []FieldSummary {
+	out := make([]FieldSummary, 0, len(s.fields))
+	for i := range s.fields {
+		out = append(out, s.fields[i].summary())
+	}
+	return out
+}
+
 // MergeSummaries makes one list of summaries of several; nil where some say nothing, or where they are not about these fields.
 func MergeSummaries(fields []*planv1.PartitionField, all [][]FieldSummary) []FieldSummary {
 	sums := newSummarizers(fields)

@@ -8,8 +8,8 @@ import (
 	"github.com/signet-io/signet/internal/rawjson"
 )
 
-// long are the members that grow with a table's history. Of them only the snapshots are looked at, one by one, when somebody asks for one.
-var long = map[string]bool{"snapshots": true, "snapshot-log": true, "metadata-log": true, "statistics": true, "partition-statistics": true}
+// unread are members that grow with a table's history, and that nobody looks at. The snapshots and their log are read when somebody asks for them.
+var unread = map[string]bool{"metadata-log": true, "statistics": true, "partition-statistics": true}
 
 // unmarshalApart decodes the document without its long members, which are most of it. false: the document is unusual, and is to be decoded whole.
 func (j *jsonMetadata) unmarshalApart(raw []byte) bool {
@@ -23,7 +23,9 @@ func (j *jsonMetadata) unmarshalApart(raw []byte) bool {
 		switch {
 		case m.Key == "snapshots":
 			snapshots = m.Value
-		case long[m.Key]:
+		case m.Key == "snapshot-log":
+			j.SnapshotLog = m.Value
+		case unread[m.Key]:
 		case !exact(m.Key): // the decoder would take it for one that it knows
 			return false
 		default:
