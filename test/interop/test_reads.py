@@ -58,7 +58,7 @@ def test_schema_changes(spark, space):  # noqa: F811
         "ADD COLUMN gone INT", "ADD COLUMN s.c DOUBLE", "RENAME COLUMN s.a TO z", "ALTER COLUMN fresh FIRST", "DROP PARTITION FIELD old", "ADD PARTITION FIELD bucket(2, id)",
     ]:
         spark.sql(f"ALTER TABLE {t} {change}")
-    spark.sql(f"INSERT INTO {t} (id, f, d, fresh, gone) VALUES (3000000000, 2.5, 1234567890.25, 'q', 7)")
+    spark.sql(f"INSERT INTO {t} (id, f, d, fresh, gone, s) VALUES (3000000000, 2.5, 1234567890.25, 'q', 7, NULL)")
     spark.sql(f"DELETE FROM {t} WHERE id = 2")
     same(spark, space, f"SELECT id, f, d, fresh, gone, s.z, s.b, s.c FROM {t}")
     same(spark, space, f"SELECT id FROM {t} WHERE fresh = 'p'")
