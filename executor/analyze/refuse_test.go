@@ -63,7 +63,7 @@ func TestAnalyze_Refuses(t *testing.T) {
 		"SELECT $1":                         "parameters",
 		"SELEC 1":                           "line 1, column 1",
 		"SELECT\n  1 +\nFROM t":             "line 3",
-		"SELECT * FROM t AT (VERSION => 1)": "time travel",
+		"SELECT * FROM t AT (VERSION => 1)": "AT is not supported",
 		"SELECT * FROM read_csv('a.csv', delim = (SELECT ';'))":                       "constants",
 		"SELECT * FROM read_csv(getenv('HOME'))":                                      "constants",
 		"SELECT * FROM read_parquet()":                                                "no file",

@@ -171,7 +171,7 @@ func TestMeanwhile_OtherWritesAreRefused(t *testing.T) {
 	for _, q := range []string{
 		"INSERT OR REPLACE INTO lake.i.t SELECT 2 AS id",
 		"INSERT INTO lake.i.t SELECT 2 AS id ON CONFLICT DO NOTHING", "INSERT INTO lake.i.t DEFAULT VALUES",
-		"MERGE INTO lake.i.t USING lake.i.t s ON true WHEN MATCHED THEN DELETE", "ALTER TABLE lake.i.t ADD COLUMN x BIGINT",
+		"MERGE INTO lake.i.t USING lake.i.t s ON true WHEN MATCHED THEN DELETE RETURNING 1", "ALTER TABLE lake.i.t ADD CONSTRAINT x CHECK (true)",
 		"CREATE TABLE lake.i.u (i BIGINT) WITH ('signet.landed.default' = 'x:1')",
 	} {
 		c.Fail(1, q)

@@ -90,7 +90,8 @@ func (s *crashStage) round(t *testing.T, rng *rand.Rand) {
 	after := s.Table("crash", name)
 	ids := idsOf(t, after)
 	require.Len(t, ids, baseline+jobs*bulkFiles*bulkRows)
-	require.Equal(t, 1+jobs, after.Snapshots)
+	require.LessOrEqual(t, after.Snapshots, 1+jobs, "each has one, which it may share")
+	require.Greater(t, after.Snapshots, 1)
 	for _, j := range found {
 		requireLanded(t, after, j.GetJobId(), 1)
 	}

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,7 +74,7 @@ func TestReads_ConditionsPruneFiles(t *testing.T) {
 	require.Equal(t, "10", one(t, c, "SELECT count(*) FROM lake.r.t a JOIN lake.r.t b ON a.id = b.id WHERE a.day = '2026-01-03' AND b.day = '2026-01-03'"))
 }
 
-// What row-level statements leave behind (delete files or deletion vectors, by the table's properties) is read.
+// What row-level statements leave behind is read.
 func TestReads_DeletedRows(t *testing.T) {
 	t.Parallel()
 	c := harness.New(t, harness.Options{Executors: 2})
@@ -85,9 +84,6 @@ func TestReads_DeletedRows(t *testing.T) {
 		c.SQL(fmt.Sprintf("CREATE TABLE %s (id BIGINT, name VARCHAR) WITH ('format-version' = '%s', 'write.delete.mode' = 'merge-on-read')", table, version))
 		c.SQL("INSERT INTO " + table + " SELECT i, 'n' || i FROM range(0, 1000) r(i)")
 		r := c.Run("sql", "--quiet", "DELETE FROM "+table+" WHERE id % 10 = 3")
-		if r.Code != 0 && strings.Contains(r.Err, "not supported") {
-			t.Skip("merge-on-read deletes are not written: " + r.Err)
-		}
 		require.Equal(t, 0, r.Code, r.Err)
 		require.Equal(t, "900", one(t, c, "SELECT count(*) FROM "+table))
 		require.Equal(t, "0", one(t, c, "SELECT count(*) FROM "+table+" WHERE id = 13"))
