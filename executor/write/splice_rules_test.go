@@ -383,7 +383,9 @@ func TestSplice_TableScans(t *testing.T) {
 	copied, _ := tb.both(t, "sum(hash(id, name, day))")
 	require.EqualValues(t, 60000, copiedRows(t, copied, isCopy))
 
-	require.Contains(t, scan(t, parquetFile(t, plainRows, zstd)).reason(t), "found by name")
+	named := scan(t, parquetFile(t, plainRows, zstd))
+	named.task.Sources[0].GetTable().Names = []*planv1.FieldNames{{FieldId: 11, Names: []string{"id"}}, {FieldId: 12, Names: []string{"name"}}, {FieldId: 13, Names: []string{"day"}}}
+	require.Contains(t, named.reason(t), "found by name")
 	lacks := parquetFile(t, "SELECT r AS id, 'name ' || r AS name FROM range(60000) AS q(r)", zstd+", FIELD_IDS {id: 11, name: 12}")
 	require.Contains(t, scan(t, lacks).reason(t), `column "day" is not in the file`)
 	promoted := parquetFile(t, "SELECT r::INTEGER AS id, 'name ' || r AS name, DATE '2020-01-01' AS day FROM range(60000) AS q(r)", zstd+", FIELD_IDS {id: 11, name: 12, day: 13}")
