@@ -107,7 +107,7 @@ func (p *parser) addAction(a *AlterTable) error {
 	case t.isAny("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
 		return p.failAt(t, keyword(t)+" is not supported: no engine would enforce it on the table", "leave the constraint out")
 	case t.is("FILES"):
-		return p.failAt(t, "ADD FILES cannot stand here", "")
+		return p.failAt(t, "ADD FILES is not supported yet", "INSERT INTO t SELECT * FROM '*.parquet' copies row groups as they are where it can")
 	}
 	if !p.accept("COLUMNS") {
 		p.accept("COLUMN")
