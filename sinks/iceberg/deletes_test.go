@@ -175,8 +175,8 @@ func TestDeletes_OfReplacedFilesAreAConflict(t *testing.T) {
 		j := newJob(t, h, c)
 		f := j.plainFile(0, 100)
 		j.land([]*planv1.DataFile{f})
-		for _, mode := range []sinkv1.WriteMode{sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, sinkv1.WriteMode_WRITE_MODE_REWRITE} {
-			w := h.prepared(c, &sinkv1.PrepareWriteRequest{Mode: mode, Operation: "update"})
+		for mode, operation := range map[sinkv1.WriteMode]string{sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL: "update", sinkv1.WriteMode_WRITE_MODE_REWRITE: ""} {
+			w := h.prepared(c, &sinkv1.PrepareWriteRequest{Mode: mode, Operation: operation})
 			otherDeletes(h, c, f)
 			w.replaced = replacedFiles(f)
 			require.NoError(t, w.stage([]*planv1.DataFile{w.plainFile(0, 100)}))
