@@ -87,7 +87,8 @@ func TestWatch_SlowSubscriberGetsTheEnd_T4(t *testing.T) {
 		require.NoError(t, err)
 		slow = append(slow, st)
 	}
-	b.eventually("the job ends, which nobody holds up", func() bool { return isTerminal(b.job(id).GetJob().GetState()) })
+	// There are many tasks, and the race detector makes a slow machine slower.
+	require.Eventually(t, func() bool { return isTerminal(b.job(id).GetJob().GetState()) }, 6*patience, lookAgain, "the job ends, which nobody holds up")
 	for _, st := range slow {
 		var last *schedulerv1.Job
 		n := 0
