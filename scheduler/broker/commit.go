@@ -183,7 +183,7 @@ func (l *Lease) checkMarkers(t *catalog.Table) error {
 	case 0:
 		return nil
 	case len(l.spec.Markers):
-		at := &landing{version: newest(found), location: t.MetadataLocation}
+		at := &landing{version: anyOf(found), location: t.MetadataLocation}
 		l.markLanded(at.version, at.location)
 		return alreadyAt(at.version, at.location)
 	default:

@@ -71,7 +71,7 @@ func foundUnits(found map[string]int64, a *coordinator.Attempt) (coordinator.Out
 	case len(found) == 0:
 		return coordinator.Outcome{}, false
 	case len(a.Markers) == 1:
-		return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: newest(found)}, true
+		return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: anyOf(found)}, true
 	}
 	versions := map[string]string{}
 	for m, id := range found {
@@ -83,10 +83,11 @@ func foundUnits(found map[string]int64, a *coordinator.Attempt) (coordinator.Out
 	if len(found) < len(a.Markers) && !mutant.On("broker/one-unit-is-all") {
 		return coordinator.Outcome{}, false
 	}
-	return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: newest(found), Versions: versions}, true
+	return coordinator.Outcome{Kind: coordinator.OutcomeFound, Version: anyOf(found), Versions: versions}, true
 }
 
-func newest(found map[string]int64) string {
+// anyOf is the snapshot of one of them: always of the same one.
+func anyOf(found map[string]int64) string {
 	var id int64
 	for _, s := range found {
 		id = max(id, s)
