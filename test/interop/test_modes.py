@@ -5,7 +5,7 @@ import pytest
 
 import modes
 from cluster import CATALOG
-from test_spark import OURS, plain, spark  # noqa: F401  (the fixture)
+from test_spark import OURS, plain
 
 SCHEMA = "modes"
 pytestmark = pytest.mark.skipif(not OURS, reason="the writer is PyIceberg")
@@ -88,7 +88,7 @@ def test_pyiceberg_reads_every_state(histories, layout):
 
 
 @layouts
-def test_spark_reads_every_state(spark, histories, layout):  # noqa: F811
+def test_spark_reads_every_state(spark, histories, layout):
     wrong = []
     for snap, (name, rows) in last_of_snapshot(histories[layout.name].states).items():
         df = spark.sql(f"SELECT * FROM {table(layout)} VERSION AS OF {snap}")
@@ -100,13 +100,13 @@ def test_spark_reads_every_state(spark, histories, layout):  # noqa: F811
     assert counted == len(histories[layout.name].rows)
 
 
-def lineage(spark, layout, snap):  # noqa: F811
+def lineage(spark, layout, snap):
     df = spark.sql(f"SELECT id, _row_id, _last_updated_sequence_number FROM {table(layout)} VERSION AS OF {snap}")
     return {r[0]: (r[1], r[2]) for r in df.collect()}
 
 
 @pytest.mark.parametrize("layout", [lay for lay in modes.LAYOUTS if lay.version == 3], ids=lambda lay: lay.name)
-def test_row_lineage(spark, histories, layout):  # noqa: F811
+def test_row_lineage(spark, histories, layout):
     """A row keeps its id while it is carried along or updated; its sequence number is that of its last change."""
     h = histories[layout.name]
     t = h.cluster.pyiceberg().load_table((SCHEMA, layout.name))
@@ -128,7 +128,7 @@ def test_row_lineage(spark, histories, layout):  # noqa: F811
 
 
 @layouts
-def test_spark_goes_on(spark, histories, layout):  # noqa: F811
+def test_spark_goes_on(spark, histories, layout):
     """Spark deletes, updates, merges and compacts after us; we read it, and write after it."""
     h, t = histories[layout.name], table(layout)
     spark.sql(f"DELETE FROM {t} WHERE id % 9 = 1")
@@ -166,7 +166,7 @@ def test_pyiceberg_goes_on(histories, layout):
 
 
 @layouts
-def test_the_end(spark, histories, layout):  # noqa: F811
+def test_the_end(spark, histories, layout):
     """Whole overwrites last: nothing is left of what was there."""
     h = histories[layout.name]
     for s in modes.LAST:

@@ -2,25 +2,24 @@
 import pytest
 
 from cluster import CATALOG
-from test_spark import spark  # noqa: F401  (the session)
 
 READS = "reads"
 
 
 @pytest.fixture(scope="module")
-def space(spark, filled):  # noqa: F811
+def space(spark, filled):
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{READS}")
     return filled.cluster
 
 
-def both(spark, cluster, query: str):  # noqa: F811
+def both(spark, cluster, query: str):
     """A query's rows by Spark and by Signet."""
     theirs = sorted(tuple(None if v is None else str(v) for v in r) for r in spark.sql(query).collect())
     ours = sorted(tuple(None if v is None else str(v) for v in r.values()) for r in cluster.sql(query))
     return theirs, ours
 
 
-def same(spark, cluster, query: str):  # noqa: F811
+def same(spark, cluster, query: str):
     theirs, ours = both(spark, cluster, query)
     assert ours == theirs, query
     return ours
@@ -31,7 +30,7 @@ MOR = "'write.delete.mode'='merge-on-read','write.update.mode'='merge-on-read','
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("partition", ["", "PARTITIONED BY (bucket(4, id))", "PARTITIONED BY (part)"])
-def test_rows_that_spark_deletes(spark, space, version, partition):  # noqa: F811
+def test_rows_that_spark_deletes(spark, space, version, partition):
     t = f"{CATALOG}.{READS}.mor_{version}_{len(partition)}"
     spark.sql(f"CREATE TABLE {t} (id BIGINT, part INT, name STRING) USING iceberg {partition} TBLPROPERTIES ('format-version'='{version}',{MOR})")
     for n in range(3):
@@ -49,7 +48,7 @@ def test_rows_that_spark_deletes(spark, space, version, partition):  # noqa: F81
     same(spark, space, f"SELECT part, count(*) FROM {t} GROUP BY part")
 
 
-def test_schema_changes(spark, space):  # noqa: F811
+def test_schema_changes(spark, space):
     t = f"{CATALOG}.{READS}.evolved"
     spark.sql(f"CREATE TABLE {t} (id INT, f FLOAT, d DECIMAL(5,2), s STRUCT<a:INT,b:STRING>, gone STRING, old STRING) USING iceberg PARTITIONED BY (old) TBLPROPERTIES ({MOR})")
     spark.sql(f"INSERT INTO {t} VALUES (1, 1.5, 1.25, named_struct('a', 1, 'b', 'x'), 'g', 'p'), (2, NULL, NULL, NULL, NULL, NULL)")
@@ -65,7 +64,7 @@ def test_schema_changes(spark, space):  # noqa: F811
     same(spark, space, f"SELECT id FROM {t} WHERE id > 2000000000")
 
 
-def test_branches_tags_and_versions(spark, space):  # noqa: F811
+def test_branches_tags_and_versions(spark, space):
     t = f"{CATALOG}.{READS}.refs"
     spark.sql(f"CREATE TABLE {t} (id BIGINT) USING iceberg")
     spark.sql(f"INSERT INTO {t} VALUES (1)")
@@ -83,7 +82,7 @@ def test_branches_tags_and_versions(spark, space):  # noqa: F811
     assert [r["id"] for r in space.sql(f'SELECT id FROM {t}."tag_v 1"')] == [1]
 
 
-def test_initial_defaults(spark, space):  # noqa: F811
+def test_initial_defaults(spark, space):
     """Spark cannot set them; the metadata can."""
     from pyiceberg.types import LongType
 
@@ -97,7 +96,7 @@ def test_initial_defaults(spark, space):  # noqa: F811
     assert space.sql(f"SELECT id, later FROM {t}") == [{"id": 2, "later": None}]
 
 
-def test_files_without_ids_are_read_by_the_name_mapping(spark, space, tmp_path):  # noqa: F811
+def test_files_without_ids_are_read_by_the_name_mapping(spark, space, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyiceberg.schema import Schema

@@ -1,7 +1,6 @@
 """Spark 4.0 with the Iceberg 1.11 runtime reads the matrix through a JDBC catalog over the same SQLite file, and appends to it."""
 import datetime as dt
 import decimal
-import glob
 import os
 import uuid
 
@@ -13,33 +12,6 @@ from conftest import SCHEMA
 
 OURS = os.environ.get("INTEROP_WRITER") != "pyiceberg"
 TABLES = [t for t in matrix.TABLES if t.spark and t.name not in matrix.SPARK_CANNOT_READ]
-
-
-@pytest.fixture(scope="session")
-def spark(filled, tmp_path_factory):
-    from pyspark.sql import SparkSession
-
-    jars = ",".join(sorted(glob.glob(os.environ["INTEROP_JARS"] + "/*.jar")))
-    tmp = tmp_path_factory.mktemp("spark")
-    c = f"spark.sql.catalog.{CATALOG}"
-    b = SparkSession.builder.master("local[2]").appName("interop")
-    for k, v in {
-        "spark.jars": jars, "spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC", "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2", "spark.local.dir": str(tmp), "spark.sql.warehouse.dir": str(tmp / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Dderby.system.home={tmp}",
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions", c: "org.apache.iceberg.spark.SparkCatalog", c + ".type": "jdbc",
-        c + ".uri": f"jdbc:sqlite:file:{filled.cluster.db}", c + ".jdbc.schema-version": "V1", c + ".warehouse": str(filled.cluster.warehouse), c + ".cache-enabled": "false",
-    }.items():
-        b = b.config(k, v)
-    s = b.getOrCreate()
-    s.sparkContext.setLogLevel("OFF")
-    gateway = s.sparkContext._gateway
-    yield s
-    s.stop()
-    # The JVM ends by itself only after this process: whoever looks right then would see it.
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(60)
 
 
 def name(table) -> str:
