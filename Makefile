@@ -53,7 +53,7 @@ test: ## Run every test that needs only Go and a C compiler
 	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) $(CGO_PACKAGES)
 	CGO_ENABLED=1 go test -race -timeout 20m $(TEST_FLAGS) $(RACE_PACKAGES)
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
-	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch
+	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch ./test/rowlevel
 
 .PHONY: sim
 sim: ## Play SEEDS schedules of the job engine in which everything goes wrong, from FIRST on (docs/simulation.md)
@@ -71,7 +71,7 @@ mutants: ## Break Signet on purpose, in one way after another, and show that the
 .PHONY: test-e2e
 test-e2e: ## Run only the tests that start real processes
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
-	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch
+	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch ./test/rowlevel
 
 .PHONY: tpch
 tpch: build ## Compare TPC-H at scale 0.1, and QUERIES random queries from seed FIRST on, over 3 executors with one DuckDB (needs Python 3)
