@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +25,7 @@ func sealedCopy(from io.Reader, name string) (*image, error) {
 	if _, err := io.Copy(f, from); err != nil {
 		return nil, closing(f, err)
 	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+	if err := seal(f); err != nil {
 		return nil, closing(f, fmt.Errorf("seal the copy: %w", err))
 	}
 	// Nobody may hold it open for writing when it is executed. The child still has the descriptor when it execs; the kernel closes it then.
@@ -36,6 +37,18 @@ func sealedCopy(from io.Reader, name string) (*image, error) {
 		return nil, closing(ro, err)
 	}
 	return &image{path: fmt.Sprintf("/proc/self/fd/%d", ro.Fd()), sealed: ro}, nil
+}
+
+// seal tries for some seconds: F_SEAL_WRITE is refused with EBUSY as long as anything in the kernel (compaction, migration, write-back) holds a
+// reference to one of the pages, and the kernel itself waits only some 150 ms for them (mm/memfd.c, memfd_wait_for_pins).
+func seal(f *os.File) error {
+	for wait := 10 * time.Millisecond; ; wait *= 2 {
+		_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals)
+		if !errors.Is(err, unix.EBUSY) || wait > 2*time.Second {
+			return err
+		}
+		time.Sleep(wait)
+	}
 }
 
 func closing(f *os.File, err error) error {
