@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -63,10 +62,6 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	scan, err := s.prepareRowLevel(j, p)
 	if err != nil {
 		return nil, err
-	}
-	if p.spec.GetRowChanges() > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE { // executors read delete files and do not write them yet
-		j.warn(fmt.Sprintf("table %s asks for merge-on-read of %s; its files are written anew (copy-on-write), which every reader reads the same", p.target, strings.ToUpper(r.Operation())))
-		p.spec.RowChanges = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
 	}
 	r.Table, r.Name, r.Schema, r.Lineage = p.target.String(), ownName(name), p.spec.GetSchema(), scan.GetRowLineage()
 	if err := s.positionNames(p.target, p.spec.GetSchema()); err != nil {
