@@ -82,10 +82,14 @@ var meanwhileWrites = map[string]func(m *meanwhileTable) (j *job, added, kept []
 
 func TestMeanwhile_HarmlessChangesLand(t *testing.T) { // C28, C31
 	for change, do := range map[string]func(*testHost){
-		"column renamed":  func(h *testHost) { h.alterSchema(jsonIntID, `{"id":2,"name":"title","required":false,"type":"string"}`) },
-		"optional column": func(h *testHost) { h.alterSchema(jsonIntID, jsonName, `{"id":3,"name":"new","required":false,"type":"int"}`) },
-		"type widened":    func(h *testHost) { h.alterSchema(jsonID, jsonName) },
-		"column dropped":  func(h *testHost) { h.alterSchema(jsonIntID) },
+		"column renamed": func(h *testHost) {
+			h.alterSchema(jsonIntID, `{"id":2,"name":"title","required":false,"type":"string"}`)
+		},
+		"optional column": func(h *testHost) {
+			h.alterSchema(jsonIntID, jsonName, `{"id":3,"name":"new","required":false,"type":"int"}`)
+		},
+		"type widened":   func(h *testHost) { h.alterSchema(jsonID, jsonName) },
+		"column dropped": func(h *testHost) { h.alterSchema(jsonIntID) },
 		"a column of the old name, but another": func(h *testHost) {
 			h.alterSchema(jsonIntID)
 			h.alterSchema(jsonIntID, `{"id":3,"name":"name","required":false,"type":"boolean"}`)
