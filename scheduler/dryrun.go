@@ -93,6 +93,8 @@ func modeText(p *planned) string {
 		return "create the table"
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return "replace the table"
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+		return p.operation
 	case p.scope.GetPartitions():
 		return "overwrite by partition (dynamic)"
 	case p.scope.GetFilter() != nil:
@@ -239,7 +241,11 @@ func conflictText(p *planned) string {
 	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return "fails if the table is changed meanwhile"
 	}
-	return "fails if others change or add rows in its scope after version " + orNone(p.spec.GetBaseVersion()) + ", as the table's isolation level has it"
+	rows := "rows in its scope"
+	if filter := p.scope.GetFilter(); filter != nil && p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
+		rows = "rows with " + plan.PredicateText(filter, p.spec.GetSchema())
+	}
+	return "fails if others change or add " + rows + " after version " + orNone(p.spec.GetBaseVersion()) + ", as the table's isolation level has it"
 }
 
 func orNone(version string) string {

@@ -60,7 +60,7 @@ func (r *RowLevelTasks) Planner() (Planner, error) {
 		t.Task = int32(i) //nolint:gosec // bounded by Validate
 	}
 	p := Physical{Tasks: tasks, Columns: [][]*planv1.Column{r.columns()}, Spec: r.Spec, Repeat: []bool{true}, Request: r.Request, Mode: r.Mode}
-	p.Above = []*Node{{Op: OpCommit, Label: r.label()}, {Op: OpWrite, Label: r.Statement.Table, Details: r.details(split)}}
+	p.Above = []*Node{{Op: OpCommit, Label: r.label(), Details: r.Request.Commit}, {Op: OpWrite, Label: r.Statement.Table, Details: r.details(split)}}
 	return FromPhysical(r.Mode, p)
 }
 
