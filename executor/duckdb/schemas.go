@@ -38,6 +38,9 @@ func (i *Instance) groupFiles(ctx context.Context, files []*planv1.PinnedFile) (
 
 // schemasByPath reads the schema of every file. Files with equal schemas share one.
 func (i *Instance) schemasByPath(ctx context.Context, files []*planv1.PinnedFile) (map[string]*parquetSchema, error) {
+	if len(files) == 0 { // DuckDB does not take an empty list
+		return nil, nil
+	}
 	var paths []string
 	seen := map[string]bool{}
 	for _, f := range files {
