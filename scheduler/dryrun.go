@@ -177,6 +177,9 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND, p.spec.GetCreatesTable():
 		return "removes: nothing", nil
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+		if len(p.whole) > 0 {
+			return fmt.Sprintf("removes: %d whole files; of the others what the condition finds when it runs", len(p.whole)), nil
+		}
 		return "removes: what the condition finds when it runs", nil
 	}
 	c, err := s.covers(j, p)

@@ -26,9 +26,10 @@ type planned struct {
 	scope  *planv1.Scope // overwrites: what they remove
 	// operation of a row-level write: delete, update or merge.
 	operation string
-	over      *overwrite // nil: a plain append, or no INSERT
-	changes   []string   // of the table's schema, that a dry run would make
-	rows      string     // how many the query gives, for people; empty: nobody knows
+	whole     []*planv1.ReplacedFile // of which a DELETE removes every row without reading them
+	over      *overwrite             // nil: a plain append, or no INSERT
+	changes   []string               // of the table's schema, that a dry run would make
+	rows      string                 // how many the query gives, for people; empty: nobody knows
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
 	text      string

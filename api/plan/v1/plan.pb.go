@@ -2699,6 +2699,7 @@ type PinnedFile struct {
 	RecordCount        int64                  `protobuf:"varint,11,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`                        // table scans: rows in the file, deleted ones included
 	FirstRowId         *int64                 `protobuf:"varint,12,opt,name=first_row_id,json=firstRowId,proto3,oneof" json:"first_row_id,omitempty"`                   // table scans with row lineage: _row_id of the file's first row, where the file holds none
 	DataSequenceNumber int64                  `protobuf:"varint,13,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"` // table scans with row lineage: _last_updated_sequence_number where the file holds none
+	Matched            bool                   `protobuf:"varint,15,opt,name=matched,proto3" json:"matched,omitempty"`                                                   // table scans: every row satisfies the filter of the scan
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2824,6 +2825,13 @@ func (x *PinnedFile) GetDataSequenceNumber() int64 {
 	return 0
 }
 
+func (x *PinnedFile) GetMatched() bool {
+	if x != nil {
+		return x.Matched
+	}
+	return false
+}
+
 // DeleteFile says which rows of a data file are deleted.
 type DeleteFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2834,6 +2842,7 @@ type DeleteFile struct {
 	ContentSize   int64                  `protobuf:"varint,5,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
 	EqualityIds   []int32                `protobuf:"varint,6,rep,packed,name=equality_ids,json=equalityIds,proto3" json:"equality_ids,omitempty"` // equality deletes: the columns that are compared
 	RecordCount   int64                  `protobuf:"varint,7,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
+	Single        bool                   `protobuf:"varint,8,opt,name=single,proto3" json:"single,omitempty"` // position deletes: all of them are of this data file
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2915,6 +2924,13 @@ func (x *DeleteFile) GetRecordCount() int64 {
 		return x.RecordCount
 	}
 	return 0
+}
+
+func (x *DeleteFile) GetSingle() bool {
+	if x != nil {
+		return x.Single
+	}
+	return false
 }
 
 // Source is one input of a query, bound to the view name that the rewritten query uses.
@@ -3675,8 +3691,9 @@ type RewriteFiles struct {
 	CheckSql string     `protobuf:"bytes,3,opt,name=check_sql,json=checkSql,proto3" json:"check_sql,omitempty"`
 	Changes  RowChanges `protobuf:"varint,4,opt,name=changes,proto3,enum=signet.plan.v1.RowChanges" json:"changes,omitempty"` // how they are stored; unspecified: COPY_ON_WRITE
 	// POSITION_DELETES and DELETION_VECTORS: SELECT _file, _pos of the rows that go.
-	PositionsSql  string       `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
-	Changed       *ChangedRows `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
+	PositionsSql  string          `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	Changed       *ChangedRows    `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
+	Whole         []*ReplacedFile `protobuf:"bytes,8,rep,name=whole,proto3" json:"whole,omitempty"`     // DELETE: files of the table of which every row goes; they are not read, and are none of the view's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3749,6 +3766,13 @@ func (x *RewriteFiles) GetPositionsSql() string {
 func (x *RewriteFiles) GetChanged() *ChangedRows {
 	if x != nil {
 		return x.Changed
+	}
+	return nil
+}
+
+func (x *RewriteFiles) GetWhole() []*ReplacedFile {
+	if x != nil {
+		return x.Whole
 	}
 	return nil
 }
@@ -5252,7 +5276,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1e.signet.plan.v1.ManifestHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05files\x18\x02 \x01(\fH\x00R\x05files\x12;\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1f.signet.plan.v1.ManifestTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\xd9\x03\n" +
+	"\x04part\"\xf3\x03\n" +
 	"\n" +
 	"PinnedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
@@ -5272,8 +5296,9 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\frecord_count\x18\v \x01(\x03R\vrecordCount\x12%\n" +
 	"\ffirst_row_id\x18\f \x01(\x03H\x00R\n" +
 	"firstRowId\x88\x01\x01\x120\n" +
-	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumberB\x0f\n" +
-	"\r_first_row_id\"\x86\x02\n" +
+	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumber\x12\x18\n" +
+	"\amatched\x18\x0f \x01(\bR\amatchedB\x0f\n" +
+	"\r_first_row_id\"\x9e\x02\n" +
 	"\n" +
 	"DeleteFile\x125\n" +
 	"\acontent\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x12\x12\n" +
@@ -5283,7 +5308,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0econtent_offset\x18\x04 \x01(\x03R\rcontentOffset\x12!\n" +
 	"\fcontent_size\x18\x05 \x01(\x03R\vcontentSize\x12!\n" +
 	"\fequality_ids\x18\x06 \x03(\x05R\vequalityIds\x12!\n" +
-	"\frecord_count\x18\a \x01(\x03R\vrecordCount\"\xdd\x01\n" +
+	"\frecord_count\x18\a \x01(\x03R\vrecordCount\x12\x16\n" +
+	"\x06single\x18\b \x01(\bR\x06single\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
@@ -5352,7 +5378,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
 	"rowLineage\x12\x16\n" +
-	"\x06splice\x18\a \x01(\bR\x06splice\"\xf2\x01\n" +
+	"\x06splice\x18\a \x01(\bR\x06splice\"\xa6\x02\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
@@ -5360,7 +5386,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tcheck_sql\x18\x03 \x01(\tR\bcheckSql\x124\n" +
 	"\achanges\x18\x04 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\achanges\x12#\n" +
 	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\x125\n" +
-	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\"m\n" +
+	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\x122\n" +
+	"\x05whole\x18\b \x03(\v2\x1c.signet.plan.v1.ReplacedFileR\x05whole\"m\n" +
 	"\vChangedRows\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x10\n" +
 	"\x03sql\x18\x02 \x01(\tR\x03sql\x126\n" +
@@ -5708,37 +5735,38 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	44, // 56: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
 	3,  // 57: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
 	45, // 58: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
-	46, // 59: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
-	8,  // 60: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
-	42, // 61: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
-	7,  // 62: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	49, // 63: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	43, // 64: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
-	35, // 65: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	43, // 66: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	51, // 67: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	47, // 68: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	50, // 69: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
-	65, // 70: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	54, // 71: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	55, // 72: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	66, // 73: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	57, // 74: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	55, // 75: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	58, // 76: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	41, // 77: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 78: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	59, // 79: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	60, // 80: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	61, // 81: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	67, // 82: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	9,  // 83: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	17, // 84: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	85, // [85:85] is the sub-list for method output_type
-	85, // [85:85] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	28, // 59: signet.plan.v1.RewriteFiles.whole:type_name -> signet.plan.v1.ReplacedFile
+	46, // 60: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
+	8,  // 61: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
+	42, // 62: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
+	7,  // 63: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	49, // 64: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	43, // 65: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
+	35, // 66: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	43, // 67: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	51, // 68: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	47, // 69: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	50, // 70: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
+	65, // 71: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	54, // 72: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	55, // 73: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	66, // 74: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	57, // 75: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	55, // 76: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	58, // 77: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	41, // 78: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 79: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	59, // 80: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	60, // 81: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	61, // 82: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	67, // 83: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	9,  // 84: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	17, // 85: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	86, // [86:86] is the sub-list for method output_type
+	86, // [86:86] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
