@@ -103,7 +103,7 @@ var statements = map[string]statement{
 	"delete by vectors": {prepare: withMergeOnRead("3"), text: deleteSome, rows: baseline - 5, commits: 1, exists: true},
 	"merge on read":     {prepare: withMergeOnRead("2"), text: mergeSome, rows: bulkFiles*bulkRows - 5, commits: 1, exists: true},
 	"merge by vectors":  {prepare: withMergeOnRead("3"), text: mergeSome, rows: bulkFiles*bulkRows - 5, commits: 1, exists: true},
-	"truncate": {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
+	"truncate":          {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
 	"replace": {
 		prepare: withBaseline, text: "CREATE OR REPLACE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true,
 	},
