@@ -21,6 +21,10 @@ type intent struct {
 	isolation string
 	sequence  int64 // of the snapshot that is read
 	warnings  []string
+
+	adds       bool // files that are there already
+	checkPaths bool // none of which the table has
+	names      []*planv1.FieldNames
 }
 
 // rowOperations are the statements that change rows.
@@ -30,7 +34,7 @@ func newIntent(m *meta.Metadata, schema *meta.Schema, req *sinkv1.PrepareWriteRe
 	in := intent{mode: req.GetMode(), scope: req.GetScope()}
 	if in.mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
 		in.scope = nil
-		return in, nil
+		return in, in.addFiles(m, req.GetAddFiles())
 	}
 	if m.FormatVersion == 1 {
 		return in, errors.New("it has format version 1, and only version 2 and above can remove files safely; upgrade it (ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2'))")
