@@ -209,7 +209,7 @@ func bareSpec(spec *planv1.WriteSpec) *planv1.WriteSpec {
 
 // copyQuery reads the table's columns that the files have, and those that the names of directories give.
 func copyQuery(names []string, r *executorv1.AddFilesReport, schema *planv1.Schema) string {
-	var columns, hive []string
+	var columns []string
 	for _, c := range r.GetColumns() {
 		columns = append(columns, sql.QuoteIdent(c))
 	}
@@ -223,7 +223,6 @@ func copyQuery(names []string, r *executorv1.AddFilesReport, schema *planv1.Sche
 		}
 		id := sql.QuoteIdent(f.GetName())
 		columns = append(columns, "CAST("+id+" AS "+text+") AS "+id)
-		hive = append(hive, id+": VARCHAR")
 	}
 	if len(columns) == 0 {
 		columns = []string{"*"} // of files without columns
@@ -233,8 +232,8 @@ func copyQuery(names []string, r *executorv1.AddFilesReport, schema *planv1.Sche
 		list[i] = sql.QuoteString(n)
 	}
 	options := "union_by_name = true, hive_partitioning = false"
-	if len(hive) > 0 {
-		options = "union_by_name = true, hive_partitioning = true, hive_types = {" + strings.Join(hive, ", ") + "}"
+	if len(r.GetPathColumns()) > 0 {
+		options = "union_by_name = true, hive_partitioning = true, hive_types_autocast = false"
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " FROM read_parquet([" + strings.Join(list, ", ") + "], " + options + ")"
 }
@@ -258,6 +257,20 @@ func (w *writeState) stillGiven(task int32) error {
 				return fmt.Errorf("task manifest refused: file %w", err)
 			}
 		}
+	}
+	return nil
+}
+
+// distinctFiles refuses to tell rows apart by their place in a file that a table has twice, as statements that add files without a look for duplicates, of this
+// or of another engine, may leave it.
+func distinctFiles(t *target, files []*planv1.PinnedFile) error {
+	seen := make(map[string]bool, len(files))
+	for _, f := range files {
+		if seen[f.GetPath()] {
+			return fail(codeUser, "INSERT OVERWRITE t SELECT … FROM t writes its rows anew; TRUNCATE TABLE removes them",
+				"table %s has the data file %s twice: rows that are in one place of the table twice cannot be told apart", t, f.GetName())
+		}
+		seen[f.GetPath()] = true
 	}
 	return nil
 }

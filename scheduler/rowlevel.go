@@ -129,6 +129,9 @@ func (s *Server) prepareRowLevel(j *job, p *planned) (*planv1.TableScan, error) 
 		}
 		if scan.GetVersion() == p.spec.GetBaseVersion() && proto.Equal(namesOf(scan.GetSchema()), namesOf(p.spec.GetSchema())) {
 			scan.WithPositions = true
+			if err := distinctFiles(p.target, scan.GetFiles()); err != nil {
+				return nil, err
+			}
 			return scan, nil
 		}
 	}

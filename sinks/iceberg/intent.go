@@ -32,9 +32,12 @@ var rowOperations = []string{"delete", "update", "merge"}
 
 func newIntent(m *meta.Metadata, schema *meta.Schema, req *sinkv1.PrepareWriteRequest) (intent, error) {
 	in := intent{mode: req.GetMode(), scope: req.GetScope()}
+	if err := in.addFiles(m, req.GetAddFiles()); err != nil {
+		return in, err
+	}
 	if in.mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
 		in.scope = nil
-		return in, in.addFiles(m, req.GetAddFiles())
+		return in, nil
 	}
 	if m.FormatVersion == 1 {
 		return in, errors.New("it has format version 1, and only version 2 and above can remove files safely; upgrade it (ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2'))")

@@ -68,6 +68,9 @@ type statement struct {
 const withSmallFiles = "CREATE TABLE %[1]s AS SELECT i AS id FROM range(-10, -8) r(i); INSERT INTO %[1]s SELECT i FROM range(-8, -6) r(i); " +
 	"INSERT INTO %[1]s SELECT i FROM range(-6, -4) r(i); INSERT INTO %[1]s SELECT i FROM range(-4, -2) r(i); INSERT INTO %[1]s SELECT i FROM range(-2, 0) r(i)"
 
+// withPads has the columns of the input.
+const withPads = "CREATE TABLE %s AS SELECT i AS id, 'x'::BLOB AS pad FROM range(-10, 0) r(i)"
+
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
 
 var statements = map[string]statement{
@@ -95,7 +98,12 @@ var statements = map[string]statement{
 		prepare: withBaseline, text: "ALTER TABLE {table} ADD COLUMN extra VARCHAR COMMENT 'x'", rows: baseline, exists: true,
 		then: "SELECT id FROM {table} WHERE extra IS NULL", rowsOf: baseline,
 	},
-	"rewrite":           {prepare: withSmallFiles, text: "CALL system.rewrite_data_files(table => '{table}')", rows: baseline, commits: 1, exists: true},
+	"rewrite": {prepare: withSmallFiles, text: "CALL system.rewrite_data_files(table => '{table}')", rows: baseline, commits: 1, exists: true},
+	"add files": {
+		prepare: withPads, text: "ALTER TABLE {table} ADD FILES FROM '{input}'", rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true,
+		then: "SELECT id FROM {table} WHERE id >= 0", rowsOf: bulkFiles * bulkRows,
+	},
+	"add copies":        {prepare: withPads, text: "ALTER TABLE {table} ADD FILES FROM '{input}' WITH (copy = true)", rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true},
 	"rewrite manifests": {prepare: withSmallFiles, text: "CALL system.rewrite_manifests('{table}')", rows: baseline, commits: 1, exists: true},
 	"select":            {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
 	// One of its tasks fails when the others may have written.
@@ -140,7 +148,9 @@ type crashStage struct {
 func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
 	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
-	s.input = harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
+	raw := t.TempDir()
+	s.input = harness.Bulky(t, raw, bulkFiles, bulkRows)
+	catalogs = "    add_files_paths: [file://" + raw + "]\n" + catalogs
 	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs})
 	tmp := filepath.Join(s.Dir, "tmp")
 	require.NoError(t, os.Mkdir(tmp, 0o700))
