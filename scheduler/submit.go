@@ -221,18 +221,19 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 		rec.Error = &failure.JobError
 	}
 	for {
+		end := rec // each try begins with the whole record: writing the end empties it
 		err := s.journal.Update(func(tx *journal.Tx) error {
-			if have, err := tx.Job(rec.ID); err == nil && have.State.Terminal() { // the commit ended it a moment ago, and is about to show that
-				rec = *have
+			if have, err := tx.Job(end.ID); err == nil && have.State.Terminal() { // the commit ended it a moment ago, and is about to show that
+				end = *have
 				return nil
 			}
 			if who := j.cancelledBy(); who != "" { // it was told so; what came too late is dropped (S21)
-				rec.State, rec.Error, rec.Result, rec.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
+				end.State, end.Error, end.Result, end.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
 			}
-			return s.putFinished(tx, &rec)
+			return s.putFinished(tx, &end)
 		})
 		if err == nil {
-			s.show(j, rec)
+			s.show(j, end)
 			return
 		}
 		// Showing an end that is not durable would be a lie. A full disk gets room; where that does not help, the next start takes the job up again.
