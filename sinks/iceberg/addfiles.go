@@ -68,8 +68,8 @@ func (b *batch) mapNames(base *meta.Metadata, props map[string]string) error {
 
 // mappedName is a field of a name mapping.
 type mappedName struct {
-	ID     int32      `json:"field-id"`
-	Names  []string   `json:"names"`
+	ID     int32        `json:"field-id"`
+	Names  []string     `json:"names"`
 	Fields []mappedName `json:"fields,omitempty"`
 }
 
