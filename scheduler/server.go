@@ -78,6 +78,7 @@ type Server struct {
 
 	commits  commitQueue
 	admitted *admission
+	entering entering // submissions
 	roots    []rootOption
 	rootPool *semaphore.Weighted
 	// commitPool bounds the commits that are sent at one time, over all tables.
