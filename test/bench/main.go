@@ -32,6 +32,7 @@ func run(ctx context.Context, what string, args []string) error {
 	by := fs.String("by", "", "copy: expression whose values get files of their own")
 	sorted := fs.Bool("sorted", false, "copy: sort by that expression first")
 	out := fs.String("out", "", "copy: directory to write to")
+	only := fs.String("only", "", "partitioned: month, bucket or day alone")
 	threads := fs.Int("threads", 2, "threads of DuckDB, the same on both sides")
 	memory := fs.String("memory", "4GiB", "memory limit, the same on both sides")
 	apart := fs.Bool("apart", false, "dispatch: the simulated executors are a process of their own")
@@ -53,7 +54,7 @@ func run(ctx context.Context, what string, args []string) error {
 	case "splice":
 		return spliceInsert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
 	case "partitioned":
-		return partitioned(ctx, *bin, *data, orDefault(*n, 3), *threads, *memory)
+		return partitioned(ctx, *bin, *data, *only, orDefault(*n, 3), *threads, *memory)
 	case "dispatch":
 		return dispatch(ctx, *apart, *profile)
 	case "restart":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,12 +17,16 @@ func spliceInsert(ctx context.Context, bin, data string, n, threads int, memory 
 }
 
 // partitioned times INSERTs into partitioned tables against the best COPY of the same layout, in turn.
-func partitioned(ctx context.Context, bin, data string, n, threads int, memory string) error {
-	return compare(ctx, bin, data, n, threads, memory, []layout{
+func partitioned(ctx context.Context, bin, data, only string, n, threads int, memory string) error {
+	layouts := []layout{
 		{name: "month", by: "month(l_shipdate)", key: "(year(l_shipdate) - 1970) * 12 + month(l_shipdate) - 1", off: true},
 		{name: "bucket", by: "bucket(16, l_orderkey)", key: "hash(l_orderkey) % 16", off: true},
 		{name: "day", by: "day(l_shipdate)", key: "l_shipdate - DATE '1970-01-01'", sorted: true, off: true},
-	})
+	}
+	if only != "" {
+		layouts = slices.DeleteFunc(layouts, func(l layout) bool { return l.name != only })
+	}
+	return compare(ctx, bin, data, n, threads, memory, layouts)
 }
 
 // layout is how a table's files are divided, and how COPY does it best.

@@ -114,7 +114,8 @@ func TestJournal_DamagedAndSalvaged_S64(t *testing.T) {
 // scheduler goes on without a restart.
 func TestJournal_WritesThatFail(t *testing.T) {
 	t.Parallel()
-	c := newKeyed(t)
+	c := harness.New(t, harness.Options{Executors: 1, Config: tellConfig})
+	c.SQL("CREATE SCHEMA lake.i; CREATE TABLE lake.i.t (id BIGINT)")
 	ok := 0
 	insert := func() bool {
 		r := c.Run("sql", "INSERT INTO lake.i.t SELECT 1 AS id")
@@ -152,6 +153,14 @@ func TestJournal_WritesThatFail(t *testing.T) {
 	require.Equal(t, fmt.Sprint(ok), c.Value("SELECT count(*) FROM lake.i.t"))
 	require.Equal(t, ok, c.Table("i", "t").Snapshots)
 	harness.Eventually(t, "no file is orphaned", func() bool { return len(c.Table("i", "t").DataOrphans()) == 0 })
+	for _, j := range c.Jobs() { // an end that took several tries is told like any other
+		if end := map[string]string{"Successful": "COMPLETE", "Failed": "FAIL"}[j.State]; strings.HasPrefix(j.Statement, "INSERT") {
+			require.NotEmpty(t, end, j.State)
+			for _, e := range awaitLineage(t, c, j.ID, end) { // one may come twice: that it was delivered is a write, too
+				require.Contains(t, []string{"START", end}, e.Type)
+			}
+		}
+	}
 }
 
 // A write whose scheduler and executors die goes on from the task manifests that were accepted: their tasks do not run again.
