@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -60,10 +59,6 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	read, err := s.prepareRowLevel(j, p, r)
 	if err != nil {
 		return nil, err
-	}
-	if p.spec.GetRowChanges() > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE { // executors read delete files and do not write them yet
-		j.warn(fmt.Sprintf("table %s asks for merge-on-read of %s; its files are written anew (copy-on-write), which every reader reads the same", p.target, strings.ToUpper(r.Operation())))
-		p.spec.RowChanges = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
 	}
 	r.Lineage = read.target.GetTable().GetRowLineage()
 	changes, err := r.Changes()

@@ -2118,7 +2118,7 @@ type DataFile struct {
 	Format             FileFormat             `protobuf:"varint,2,opt,name=format,proto3,enum=signet.plan.v1.FileFormat" json:"format,omitempty"`
 	RecordCount        int64                  `protobuf:"varint,3,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
 	SizeBytes          int64                  `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	Partition          []*Value               `protobuf:"bytes,5,rep,name=partition,proto3" json:"partition,omitempty"` // one per partition field, in the order of the spec
+	Partition          []*Value               `protobuf:"bytes,5,rep,name=partition,proto3" json:"partition,omitempty"` // one per partition field, in the order of the spec; delete files: none, they are in the partition of the data file
 	Columns            []*ColumnMetrics       `protobuf:"bytes,6,rep,name=columns,proto3" json:"columns,omitempty"`
 	SplitOffsets       []int64                `protobuf:"varint,7,rep,packed,name=split_offsets,json=splitOffsets,proto3" json:"split_offsets,omitempty"`
 	SortOrderId        int32                  `protobuf:"varint,8,opt,name=sort_order_id,json=sortOrderId,proto3" json:"sort_order_id,omitempty"`
@@ -2126,8 +2126,11 @@ type DataFile struct {
 	ReferencedDataFile string                 `protobuf:"bytes,10,opt,name=referenced_data_file,json=referencedDataFile,proto3" json:"referenced_data_file,omitempty"` // delete files: the only data file that they are about; empty: several
 	ContentOffset      int64                  `protobuf:"varint,11,opt,name=content_offset,json=contentOffset,proto3" json:"content_offset,omitempty"`                 // deletion vectors: place and size of the blob
 	ContentSize        int64                  `protobuf:"varint,12,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Delete files: rows of record_count that were deleted before the statement, and rows that it changes. It deletes the others.
+	CarriedRows   int64 `protobuf:"varint,13,opt,name=carried_rows,json=carriedRows,proto3" json:"carried_rows,omitempty"`
+	UpdatedRows   int64 `protobuf:"varint,14,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DataFile) Reset() {
@@ -2240,6 +2243,20 @@ func (x *DataFile) GetContentOffset() int64 {
 func (x *DataFile) GetContentSize() int64 {
 	if x != nil {
 		return x.ContentSize
+	}
+	return 0
+}
+
+func (x *DataFile) GetCarriedRows() int64 {
+	if x != nil {
+		return x.CarriedRows
+	}
+	return 0
+}
+
+func (x *DataFile) GetUpdatedRows() int64 {
+	if x != nil {
+		return x.UpdatedRows
 	}
 	return 0
 }
@@ -2482,7 +2499,7 @@ type ManifestTrailer struct {
 	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Sha256        []byte                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the concatenated ManifestChunk.files bytes, in order
 	ReplacedFiles int64                  `protobuf:"varint,5,opt,name=replaced_files,json=replacedFiles,proto3" json:"replaced_files,omitempty"`
-	DeletedRows   int64                  `protobuf:"varint,6,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"` // of ReplacedFile and of delete files
+	DeletedRows   int64                  `protobuf:"varint,6,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"` // by the statement: of ReplacedFile and of delete files
 	UpdatedRows   int64                  `protobuf:"varint,7,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5209,7 +5226,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\f_value_countB\r\n" +
 	"\v_null_countB\f\n" +
 	"\n" +
-	"_nan_count\"\xfe\x03\n" +
+	"_nan_count\"\xc4\x04\n" +
 	"\bDataFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x122\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x1a.signet.plan.v1.FileFormatR\x06format\x12!\n" +
@@ -5224,7 +5241,9 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x14referenced_data_file\x18\n" +
 	" \x01(\tR\x12referencedDataFile\x12%\n" +
 	"\x0econtent_offset\x18\v \x01(\x03R\rcontentOffset\x12!\n" +
-	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\"\x8b\x01\n" +
+	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\x12!\n" +
+	"\fcarried_rows\x18\r \x01(\x03R\vcarriedRows\x12!\n" +
+	"\fupdated_rows\x18\x0e \x01(\x03R\vupdatedRows\"\x8b\x01\n" +
 	"\fReplacedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12!\n" +
 	"\frecord_count\x18\x02 \x01(\x03R\vrecordCount\x12!\n" +
