@@ -234,6 +234,11 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f, f)))
 	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, &planv1.ReplacedFile{Path: "p", RecordCount: 1, DeletedRows: 1, UpdatedRows: 1})))
 	require.Equal(t, "totals", field(CheckManifest(e, h, nil, &planv1.ManifestTrailer{}, f)))
+	e.About = map[string]struct{}{"another": {}}
+	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f)), "S69: the task was not given this file")
+	e.About[f.GetPath()] = struct{}{}
+	require.NoError(t, CheckManifest(e, h, nil, trailer, f))
+	e.About = nil
 
 	dv := func(offset int64) *planv1.DataFile {
 		return &planv1.DataFile{
@@ -245,6 +250,10 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 40, DeletedRows: 2, UpdatedRows: 4}
 	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "the write has no delete files")
 	e.Deletes = true
+	require.NoError(t, CheckManifest(e, h, two, trailer))
+	e.About = map[string]struct{}{"another": {}}
+	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "S69: of a file that the task was not given")
+	e.About = map[string]struct{}{"file:///t/old.parquet": {}}
 	require.NoError(t, CheckManifest(e, h, two, trailer))
 	require.Equal(t, "path", field(CheckManifest(e, h, []*planv1.DataFile{dv(4), dv(4)}, trailer)))
 	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{dv(90)}, trailer)))

@@ -191,7 +191,7 @@ func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	}
 	st.names = st.names || f.GetByName()
 	if st.plan.Mode != 0 && len(st.plan.GetPartition()) > 0 {
-		if key := tupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
+		if key := icefile.TupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
 			st.parts[key] = true
 			if err := st.log.add(&change{kind: changePartition, tuple: []byte(key)}); err != nil {
 				return err
