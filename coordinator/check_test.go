@@ -238,14 +238,42 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	dv := func(offset int64) *planv1.DataFile {
 		return &planv1.DataFile{
 			Path: e.Prefix + "/a.puffin", Content: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, RecordCount: 4, SizeBytes: 100, ContentOffset: offset, ContentSize: 20,
-			ReferencedDataFile: "file:///t/old.parquet", Partition: make([]*planv1.Value, e.Partition),
+			ReferencedDataFile: "file:///t/old.parquet", CarriedRows: 1, UpdatedRows: 2,
 		}
 	}
 	two := []*planv1.DataFile{dv(4), dv(24)}
-	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 200, DeletedRows: 8}
+	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 40, DeletedRows: 2, UpdatedRows: 4}
 	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "the write has no delete files")
 	e.Deletes = true
 	require.NoError(t, CheckManifest(e, h, two, trailer))
 	require.Equal(t, "path", field(CheckManifest(e, h, []*planv1.DataFile{dv(4), dv(4)}, trailer)))
 	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{dv(90)}, trailer)))
+	many := dv(4)
+	many.CarriedRows = 3
+	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)))
+	many.Content, many.Format = planv1.FileContent_FILE_CONTENT_UNSPECIFIED, planv1.FileFormat_FILE_FORMAT_PARQUET
+	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)), "of a data file none are deleted before")
+	some := dv(4)
+	some.Partition = make([]*planv1.Value, e.Partition+1)
+	require.Equal(t, "partition", field(CheckManifest(e, h, []*planv1.DataFile{some}, trailer)))
+}
+
+// A task that registers files names exactly those that it was given, wherever they are.
+func TestCheckManifest_GivenFiles(t *testing.T) {
+	e := expectation()
+	e.Given = map[string]int64{"file:///raw/a b.parquet": 100, "file:///raw/a%b.parquet": 100}
+	one := func(path string, size int64) []*planv1.DataFile {
+		f := goodFile(0)
+		f.Path, f.SizeBytes = path, size
+		return []*planv1.DataFile{f}
+	}
+	files := one("file:///raw/a b.parquet", 100)
+	require.NoError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)))
+	require.NoError(t, CheckManifest(e, goodHeader(), nil, &planv1.ManifestTrailer{}), "files without rows are left out")
+	for path, field := range map[string]string{"file:///raw/other.parquet": "path", prefix + "/1-2-attempt-0.parquet": "path", "file:///raw/../raw/a b.parquet": "path", "file:///raw/a%b.parquet": "path"} {
+		files = one(path, 100)
+		requireManifestError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)), field)
+	}
+	files = one("file:///raw/a b.parquet", 99)
+	requireManifestError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)), "counts")
 }

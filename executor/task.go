@@ -275,8 +275,10 @@ func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
 func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done outcome, err error) {
 	stop := interrupt(a.ctx, inst)
 	defer stop()
-	if err := inst.BindSources(a.ctx, a.task.GetSources()); err != nil {
-		return outcome{}, err
+	if writeOf(a.task).GetAdd() == nil { // whose files are looked at one by one
+		if err := inst.BindSources(a.ctx, a.task.GetSources()); err != nil {
+			return outcome{}, err
+		}
 	}
 	written := func(rows, bytes int64) {
 		a.rows.Store(rows)
@@ -285,6 +287,8 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 	switch {
 	case a.task.GetWrite().GetRewrite() != nil:
 		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
+	case a.task.GetWrite().GetAdd() != nil:
+		done.files, err = write.Add(a.ctx, inst, a.task, write.Options{Scratch: dir, Written: written})
 	case a.task.GetWrite() != nil:
 		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
 	case a.task.GetCheck() != nil:

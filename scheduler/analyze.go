@@ -262,7 +262,7 @@ func pinScanFile(f *sinkv1.ScanFile) (*planv1.PinnedFile, error) {
 	}
 	out := &planv1.PinnedFile{
 		Path: path, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri, RecordCount: f.RecordCount, FirstRowId: f.FirstRowId,
-		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes,
+		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes, Matched: f.Matched,
 	}
 	for _, d := range out.Deletes {
 		local, err := localPath(d.Path)

@@ -228,6 +228,9 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		Replaces: w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE,
 		Deletes:  w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE,
 	}
+	if w.spec.GetAddsFiles() {
+		expect.Given = givenTo(task)
+	}
 	files, err := w.check(ctx, expect, r)
 	if ctx.Err() != nil { // says nothing about the manifest; its executor reports again
 		return false, "", context.Cause(ctx)
@@ -327,6 +330,9 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 	}
 	if err := coordinator.CheckManifest(e, r.Header(), files, r.Trailer(), replaced...); err != nil {
 		return nil, err
+	}
+	if e.Given != nil { // what was planned is still there, as it was
+		return files, w.stillGiven(e.Task)
 	}
 	for _, f := range files {
 		info, err := w.store.Stat(ctx, f.Path)

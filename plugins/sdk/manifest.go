@@ -44,13 +44,8 @@ func (t *tally) add(o tally) {
 
 // file counts a data file, or a delete file, whose rows are deleted ones.
 func (t *tally) file(f *planv1.DataFile) {
-	t.Files++
-	t.Bytes += f.GetSizeBytes()
-	if f.GetContent() == planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-		t.Rows += f.GetRecordCount()
-	} else {
-		t.DeletedRows += f.GetRecordCount()
-	}
+	c := manifest.CountsOf(f)
+	t.add(tally{Files: 1, Rows: c.Rows, Bytes: c.Bytes, DeletedRows: c.Deleted, UpdatedRows: c.Updated})
 }
 
 func (t *tally) replaced(f *planv1.ReplacedFile) {

@@ -11,6 +11,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
@@ -46,6 +47,7 @@ type staging struct {
 	log   changeLog
 	parts map[string]bool // partitions in the log, by tupleKey
 	refs  []ref
+	names bool // some files have no field ids
 }
 
 func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
@@ -169,8 +171,13 @@ func (st *staging) addDeletes(f *planv1.DataFile) error {
 	case vector && (f.GetContentOffset() < 0 || f.GetContentSize() <= 0 || f.GetContentSize() > f.GetSizeBytes()-f.GetContentOffset()):
 		return fmt.Errorf("%w: deletion vector %s at %d+%d of %d bytes", icefile.ErrRefused, f.GetPath(), f.GetContentOffset(), f.GetContentSize(), f.GetSizeBytes())
 	}
+	n := manifest.CountsOf(f)
+	if n.Deleted < 0 || n.Updated < 0 || f.GetCarriedRows() < 0 {
+		return fmt.Errorf("%w: delete file %s: %d rows, %d of them deleted before and %d changed", icefile.ErrRefused, f.GetPath(), f.GetRecordCount(), f.GetCarriedRows(), n.Updated)
+	}
 	return st.log.add(&change{
-		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), size: f.GetSizeBytes(), offset: f.GetContentOffset(),
+		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), deleted: n.Deleted, updated: n.Updated,
+		size: f.GetSizeBytes(), offset: f.GetContentOffset(),
 		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(),
 	})
 }
@@ -182,6 +189,7 @@ func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	if err := st.w.Add(f); err != nil {
 		return err
 	}
+	st.names = st.names || f.GetByName()
 	if st.plan.Mode != 0 && len(st.plan.GetPartition()) > 0 {
 		if key := tupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
 			st.parts[key] = true
@@ -291,7 +299,7 @@ func (st *staging) response() (*sinkv1.StageResponse, error) {
 	resp := &sinkv1.StageResponse{Totals: &sinkv1.Totals{}}
 	for i, r := range st.refs {
 		if i == 0 {
-			r.First, r.Nulls, r.Tuples = true, st.w.MayHaveNulls(), st.w.Tuples()
+			r.First, r.Nulls, r.Tuples, r.ByName = true, st.w.MayHaveNulls(), st.w.Tuples(), st.names
 			r.ManyMore = r.Tuples == nil
 		}
 		out, err := r.encode()
