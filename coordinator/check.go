@@ -25,6 +25,10 @@ type Expectation struct {
 	SortOrders []int32 // allowed sort order ids; nil: unchecked
 	Replaces   bool    // the task may replace files of the table
 	Deletes    bool    // it may write delete files
+	// Given has the files that the task may register where they are, with their sizes, by URI; nil: it writes its files itself, below the prefix.
+	Given map[string]int64
+	// About are the files of the table that the task was given, by the table's names: it replaces, or deletes rows of, those alone. nil: unchecked.
+	About map[string]struct{}
 	// Seen reports whether another attempt of the job brought the path; nil: not asked. Machine.HasPath fits.
 	Seen func(attempt, path string) bool
 }
@@ -97,6 +101,8 @@ func checkReplaced(e Expectation, replaced []*planv1.ReplacedFile, written map[s
 			return sum, bad("it has no path")
 		case seen[f.GetPath()] || written[f.GetPath()]:
 			return sum, bad("listed before")
+		case !e.isAbout(f.GetPath()):
+			return sum, bad("the task was not given this file")
 		case f.GetRecordCount() < 0 || f.GetDeletedRows() < 0 || f.GetUpdatedRows() < 0 || f.GetDeletedRows() > f.GetRecordCount()-f.GetUpdatedRows():
 			return sum, bad("%d rows, %d of them deleted and %d updated", f.GetRecordCount(), f.GetDeletedRows(), f.GetUpdatedRows())
 		}
@@ -106,6 +112,11 @@ func checkReplaced(e Expectation, replaced []*planv1.ReplacedFile, written map[s
 		}
 	}
 	return sum, nil
+}
+
+func (e *Expectation) isAbout(path string) bool {
+	_, ok := e.About[path]
+	return ok || e.About == nil || mutated("about-anything")
 }
 
 // FileKey names a file once: its path, and of a deletion vector also its place, since one object holds several.
@@ -155,7 +166,16 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 		return bad("path", "%v", err)
 	}
 	below, ok := loc.below(prefix)
-	if !ok && !mutated("path-anywhere") {
+	if e.Given != nil {
+		size, given := e.Given[f.GetPath()]
+		switch {
+		case !given && !mutated("path-anywhere"):
+			return bad("path", "not one of the files that the task was given")
+		case given && size != f.GetSizeBytes():
+			return bad("counts", "%d bytes, it was planned with %d", f.GetSizeBytes(), size)
+		}
+		below = loc.segments
+	} else if !ok && !mutated("path-anywhere") {
 		return bad("path", "not below %q", e.Prefix)
 	}
 	// What the executor chose itself must read the same to every reader, also to one that decodes or expands.
@@ -172,6 +192,9 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 	}
 	if vector && (f.GetReferencedDataFile() == "" || f.GetContentOffset() < 0 || f.GetContentSize() <= 0 || f.GetContentSize() > f.GetSizeBytes()-f.GetContentOffset()) {
 		return bad("content", "a deletion vector of %q at %d+%d in %d bytes", clip(f.GetReferencedDataFile()), f.GetContentOffset(), f.GetContentSize(), f.GetSizeBytes())
+	}
+	if about := f.GetReferencedDataFile(); about != "" && !e.isAbout(about) {
+		return bad("content", "it deletes rows of %q, which the task was not given", clip(about))
 	}
 	if f.GetRecordCount() < 0 || f.GetSizeBytes() <= 0 {
 		return bad("counts", "%d records in %d bytes", f.GetRecordCount(), f.GetSizeBytes())

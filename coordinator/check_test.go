@@ -234,6 +234,11 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f, f)))
 	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, &planv1.ReplacedFile{Path: "p", RecordCount: 1, DeletedRows: 1, UpdatedRows: 1})))
 	require.Equal(t, "totals", field(CheckManifest(e, h, nil, &planv1.ManifestTrailer{}, f)))
+	e.About = map[string]struct{}{"another": {}}
+	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f)), "S69: the task was not given this file")
+	e.About[f.GetPath()] = struct{}{}
+	require.NoError(t, CheckManifest(e, h, nil, trailer, f))
+	e.About = nil
 
 	dv := func(offset int64) *planv1.DataFile {
 		return &planv1.DataFile{
@@ -245,6 +250,10 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 40, DeletedRows: 2, UpdatedRows: 4}
 	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "the write has no delete files")
 	e.Deletes = true
+	require.NoError(t, CheckManifest(e, h, two, trailer))
+	e.About = map[string]struct{}{"another": {}}
+	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "S69: of a file that the task was not given")
+	e.About = map[string]struct{}{"file:///t/old.parquet": {}}
 	require.NoError(t, CheckManifest(e, h, two, trailer))
 	require.Equal(t, "path", field(CheckManifest(e, h, []*planv1.DataFile{dv(4), dv(4)}, trailer)))
 	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{dv(90)}, trailer)))
@@ -259,4 +268,24 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	some := dv(4)
 	some.Partition = make([]*planv1.Value, e.Partition+1)
 	require.Equal(t, "partition", field(CheckManifest(e, h, []*planv1.DataFile{some}, trailer)))
+}
+
+// A task that registers files names exactly those that it was given, wherever they are.
+func TestCheckManifest_GivenFiles(t *testing.T) {
+	e := expectation()
+	e.Given = map[string]int64{"file:///raw/a b.parquet": 100, "file:///raw/a%b.parquet": 100}
+	one := func(path string, size int64) []*planv1.DataFile {
+		f := goodFile(0)
+		f.Path, f.SizeBytes = path, size
+		return []*planv1.DataFile{f}
+	}
+	files := one("file:///raw/a b.parquet", 100)
+	require.NoError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)))
+	require.NoError(t, CheckManifest(e, goodHeader(), nil, &planv1.ManifestTrailer{}), "files without rows are left out")
+	for path, field := range map[string]string{"file:///raw/other.parquet": "path", prefix + "/1-2-attempt-0.parquet": "path", "file:///raw/../raw/a b.parquet": "path", "file:///raw/a%b.parquet": "path"} {
+		files = one(path, 100)
+		requireManifestError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)), field)
+	}
+	files = one("file:///raw/a b.parquet", 99)
+	requireManifestError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)), "counts")
 }

@@ -45,6 +45,8 @@ func (s *Server) plannedWrite(j *job, st sql.Statement) (*planned, error) {
 		return s.planRowLevel(j, st)
 	case *sql.Truncate:
 		return s.planTruncate(j, st)
+	case *sql.AddFiles:
+		return s.planAddFiles(j, st)
 	case *sql.CreateTable:
 		if st.Query != nil {
 			return s.planCreateAs(j, st)
@@ -110,7 +112,7 @@ var planRows = regexp.MustCompile(`^[^\n]*(?:rows|Estimated Cardinality): ~?(\d+
 
 // writesLine says how much the write would write, as far as the plan knows.
 func writesLine(p *planned) []string {
-	if p.plan == nil {
+	if p.plan == nil || p.unread {
 		return []string{"writes: no rows"}
 	}
 	rows := p.rows
@@ -177,6 +179,12 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND, p.spec.GetCreatesTable():
 		return "removes: nothing", nil
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+		switch n := len(p.whole); {
+		case p.unread:
+			return fmt.Sprintf("removes: %d whole files", n), nil
+		case n > 0:
+			return fmt.Sprintf("removes: %d whole files; of the others what the condition finds when it runs", n), nil
+		}
 		return "removes: what the condition finds when it runs", nil
 	}
 	c, err := s.covers(j, p)

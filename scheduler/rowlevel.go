@@ -65,6 +65,13 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	if err != nil {
 		return nil, planFailure(err)
 	}
+	tasks := plan.RowLevelTasks{Statement: r, Spec: p.spec, Target: read.target, Mode: s.planner(j)}
+	scan := read.target.GetTable()
+	tasks.Whole = r.TakeWhole(scan, read.filters[plan.TargetView].GetExact())
+	if p.whole = tasks.Whole; len(p.whole) > 0 && len(scan.GetFiles()) == 0 { // nothing has to be found
+		p.unread = true
+		return p, s.planChanges(j, p, tasks, "")
+	}
 	a, err := s.analyzeChanges(j, r, changes.SQL, read)
 	if err != nil {
 		return nil, err
@@ -73,10 +80,9 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	if err != nil {
 		return nil, planFailure(err)
 	}
-	return p, s.planChanges(j, p, plan.RowLevelTasks{
-		Statement: r, Spec: p.spec, Target: read.target, Why: a.result.GetUnrepeatable(), Mode: s.planner(j),
-		Found: &plan.Found{SQL: a.result.GetSql(), Columns: len(a.result.GetColumns()), Sources: a.sources, Clauses: clauses},
-	}, a)
+	tasks.Why = a.result.GetUnrepeatable()
+	tasks.Found = &plan.Found{SQL: a.result.GetSql(), Columns: len(a.result.GetColumns()), Sources: a.sources, Clauses: clauses}
+	return p, s.planChanges(j, p, tasks, a.result.GetPlanText())
 }
 
 // ownName is the table's name as the statement has it, without the branch behind it.
@@ -129,8 +135,8 @@ func (s *Server) analyzeChanges(j *job, r *plan.RowLevel, text string, read *row
 }
 
 // planChanges makes tasks of the write.
-func (s *Server) planChanges(j *job, p *planned, tasks plan.RowLevelTasks, a *analysis) error {
-	r, err := s.request(j, &analysis{result: &executorv1.AnalyzeResult{PlanText: a.result.GetPlanText()}})
+func (s *Server) planChanges(j *job, p *planned, tasks plan.RowLevelTasks, engine string) error {
+	r, err := s.request(j, &analysis{result: &executorv1.AnalyzeResult{PlanText: engine}})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/sinks/iceberg/scope"
 )
 
 const jobRunning = schedulerv1.JobState_JOB_STATE_RUNNING
@@ -38,7 +39,7 @@ func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
 	wt := task.GetWrite()
 	out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 		Columns: wt.GetColumns(), Spec: wt.GetSpec(), SortForPartitions: wt.GetSortForPartitions(),
-		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(),
+		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(), Add: wt.GetAdd(),
 		Prefix: attemptPrefix(w.spec, w.job.id, task.Stage, task.Task, id),
 	}}
 	return out
@@ -84,7 +85,7 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 		JobID: w.job.id, Table: w.target.ref(), TableUUID: w.spec.TableUuid, Mode: w.mode, Gate: gate{w}, Catalog: w.target.entry.catalog, Ident: w.target.ident,
 		MarkerProperty: w.s.markerProperty(), Markers: []string{w.job.rec.Marker}, KeepMarkers: w.s.openMarkers(w), Totals: w.totals(), Adopted: adopted,
 		AllowCreate: w.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Plugin: w.target.entry.sink, Location: w.rec.Location, Branch: w.spec.Branch,
-		Summary: []map[string]string{w.summary()},
+		Summary: []map[string]string{w.summary()}, AddsFiles: w.spec.GetAddsFiles(),
 	}
 	if w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {
 		var err error
@@ -92,6 +93,12 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 			return spec, err
 		}
 		spec.Deletes = w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
+	}
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_OVERWRITE && w.target.entry.catalog != nil {
+		var err error
+		if spec.Scope, err = w.scope(); err != nil {
+			return spec, err
+		}
 	}
 	if w.target.entry.catalog == nil {
 		spec.Location = w.target.entry.location(w.target.ident)
@@ -103,10 +110,42 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 	return spec, nil
 }
 
+// scope is what the statement covers, with the partitions that the accepted task manifests write to.
+func (w *writeState) scope() (broker.Scope, error) {
+	sc, err := scope.New(w.spec)
+	if err != nil || !w.spec.GetScope().GetPartitions() {
+		return sc, err
+	}
+	return sc, w.eachAccepted(func(files *planv1.DataFiles) error {
+		for _, f := range files.GetFiles() {
+			if err := sc.Wrote(f.GetPartition()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // replaced are the files of the table that the accepted task manifests replace, and those of which they delete rows.
 func (w *writeState) replaced() (replaced, deleted map[string]struct{}, err error) {
 	replaced, deleted = map[string]struct{}{}, map[string]struct{}{}
-	err = w.s.journal.View(func(tx *journal.Tx) error {
+	err = w.eachAccepted(func(files *planv1.DataFiles) error {
+		for _, f := range files.GetReplaced() {
+			replaced[f.GetPath()] = struct{}{}
+		}
+		for _, f := range files.GetFiles() {
+			if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+				deleted[f.GetReferencedDataFile()] = struct{}{}
+			}
+		}
+		return nil
+	})
+	return replaced, deleted, err
+}
+
+// eachAccepted decodes the accepted task manifests, chunk by chunk.
+func (w *writeState) eachAccepted(do func(*planv1.DataFiles) error) error {
+	return w.s.journal.View(func(tx *journal.Tx) error {
 		return tx.Manifests(w.job.id, func(m *journal.Manifest) error {
 			for _, b := range m.Chunks {
 				c, files := &planv1.ManifestChunk{}, &planv1.DataFiles{}
@@ -116,17 +155,11 @@ func (w *writeState) replaced() (replaced, deleted map[string]struct{}, err erro
 				if err := proto.Unmarshal(c.GetFiles(), files); err != nil {
 					return err
 				}
-				for _, f := range files.GetReplaced() {
-					replaced[f.GetPath()] = struct{}{}
-				}
-				for _, f := range files.GetFiles() {
-					if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-						deleted[f.GetReferencedDataFile()] = struct{}{}
-					}
+				if err := do(files); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
 	})
-	return replaced, deleted, err
 }

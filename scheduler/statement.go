@@ -96,6 +96,8 @@ func (s *Server) execute(j *job) error {
 		return s.createTable(j, st)
 	case *sql.Truncate:
 		return s.runTruncate(j, st)
+	case *sql.AddFiles:
+		return s.runAddFiles(j, st)
 	case *sql.Validate:
 		return s.runValidate(j, st)
 	case *sql.CreateSchema:
@@ -144,6 +146,7 @@ const (
 	// Writes that are no INSERT.
 	kindTruncate = "truncate"
 	kindValidate = "validate"
+	kindAddFiles = "add_files"
 )
 
 func kindOf(st sql.Statement) string {
@@ -167,6 +170,8 @@ func kindOf(st sql.Statement) string {
 		return kindDDL
 	case *sql.Truncate:
 		return kindTruncate
+	case *sql.AddFiles:
+		return kindAddFiles
 	case *sql.Validate:
 		return kindValidate
 	case *sql.Cache:
@@ -209,6 +214,8 @@ func catalogError(err error, what string) error {
 		return fail(codeNotFound, "", "%s does not exist", what)
 	case errors.Is(err, catalog.ErrExists):
 		return fail(codeExists, "", "%s exists already", what)
+	case errors.Is(err, catalog.ErrPermanent):
+		return fail(codeUser, "", "%s: %s", what, strings.TrimSuffix(err.Error(), ": "+catalog.ErrPermanent.Error()))
 	}
 	return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("%s: %v", what, err)}, err}
 }

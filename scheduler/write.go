@@ -54,6 +54,7 @@ type writeState struct {
 	generations map[string]int // by attempt of an earlier incarnation
 
 	commitStart time.Time // of the newest commit call
+	here        func()    // tells the table's queue that the commit has come, or will not; nil: it was not announced
 }
 
 func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, m *coordinator.Machine) (*writeState, error) {
@@ -227,6 +228,12 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		Replaces: w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE,
 		Deletes:  w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE,
 	}
+	if w.spec.GetAddsFiles() {
+		expect.Given = givenTo(task)
+	}
+	if expect.Replaces {
+		expect.About = aboutFiles(task)
+	}
 	files, err := w.check(ctx, expect, r)
 	if ctx.Err() != nil { // says nothing about the manifest; its executor reports again
 		return false, "", context.Cause(ctx)
@@ -320,19 +327,15 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 	if err := coordinator.CheckHeader(e, r.Header()); err != nil {
 		return nil, err
 	}
-	files, err := r.Files()
+	files, replaced, err := r.Everything()
 	if err != nil {
 		return nil, err
 	}
-	var replaced []*planv1.ReplacedFile
-	for f, err := range r.Replaced() {
-		if err != nil {
-			return nil, err
-		}
-		replaced = append(replaced, f)
-	}
 	if err := coordinator.CheckManifest(e, r.Header(), files, r.Trailer(), replaced...); err != nil {
 		return nil, err
+	}
+	if e.Given != nil { // what was planned is still there, as it was
+		return files, w.stillGiven(e.Task)
 	}
 	for _, f := range files {
 		info, err := w.store.Stat(ctx, f.Path)
@@ -369,6 +372,23 @@ func (w *writeState) task(stage, task int32) *planv1.Task {
 		return nil
 	}
 	return w.tasks[task]
+}
+
+// aboutFiles are the files of the table that a task was given to change or to write anew.
+func aboutFiles(t *planv1.Task) map[string]struct{} {
+	rewrite, out := t.GetWrite().GetRewrite(), map[string]struct{}{}
+	for _, src := range t.GetSources() {
+		if src.GetView() != rewrite.GetView() {
+			continue
+		}
+		for _, f := range src.GetTable().GetFiles() {
+			out[f.GetName()] = struct{}{}
+		}
+	}
+	for _, f := range rewrite.GetWhole() {
+		out[f.GetPath()] = struct{}{}
+	}
+	return out
 }
 
 func attemptPrefix(spec *planv1.WriteSpec, job string, stage, task int32, attempt string) string {

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		return invalid("assert-table-uuid must be %s", l.tableUUID())
 	case r.assertRef != l.branch():
 		return invalid("the branch %s must be pinned by assert-ref-snapshot-id, not %q", l.branch(), r.assertRef)
-	case len(r.properties) != 1 || len(r.properties[0]) != 1 && !replaces:
+	case len(r.properties) != 1 || len(r.properties[0]) != 1 && !replaces && !l.setsNames(md, r.properties[0]):
 		return invalid("want one set-properties with the marker property alone")
 	case replaces && r.version != 0 && (r.version < md.Version() || r.version > 3):
 		return invalid("format version %d: the table has %d, and Signet knows 2 and 3", r.version, md.Version())
@@ -81,7 +82,43 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if err != nil {
 		return err
 	}
-	return l.vetManifests(ctx, s, t.UUID, r.snapshot, parent)
+	return l.vetManifests(ctx, s, t.UUID, md, r.snapshot, parent)
+}
+
+// propNames is the property that says what the columns of files without field ids are.
+const propNames = "schema.name-mapping.default"
+
+// setsNames reports whether a request sets, besides the marker, nothing but a name mapping that gives the current schema's columns their own names: what
+// makes files readable that are added as they are. One that the table has already stays.
+func (l *Lease) setsNames(md table.Metadata, props map[string]string) bool {
+	text, ok := props[propNames]
+	if !ok || len(props) != 2 || !l.spec.AddsFiles || md.Properties()[propNames] != "" {
+		return false
+	}
+	var got []namedField
+	return json.Unmarshal([]byte(text), &got) == nil && ownNames(got, md.CurrentSchema().Fields())
+}
+
+type namedField struct {
+	ID     int          `json:"field-id"`
+	Names  []string     `json:"names"`
+	Fields []namedField `json:"fields"`
+}
+
+func ownNames(got []namedField, fields []iceberg.NestedField) bool {
+	if len(got) != len(fields) {
+		return false
+	}
+	for i, f := range fields {
+		var below []iceberg.NestedField
+		if t, ok := f.Type.(iceberg.NestedType); ok {
+			below = t.Fields()
+		}
+		if got[i].ID != f.ID || len(got[i].Names) != 1 || got[i].Names[0] != f.Name || !ownNames(got[i].Fields, below) {
+			return false
+		}
+	}
+	return true
 }
 
 // replaceActions are what a request may do besides that replaces a table's definition.
@@ -163,8 +200,8 @@ func (l *Lease) vetRef(md table.Metadata, r *request) error {
 }
 
 // vetManifests checks that the snapshot keeps what its parent has but for what the mode removes, and adds only what this lease created. Manifests that are
-// kept as they are cost nothing; those that are written anew are read, and so are those in whose place they stand.
-func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, snap *snapshot, parent *table.Snapshot) error {
+// kept as they are cost nothing; those that are written anew are read, and so are those in whose place they stand. md is nil for a table that is created.
+func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, md table.Metadata, snap *snapshot, parent *table.Snapshot) error {
 	rel, err := s.Rel(snap.ManifestList)
 	if err != nil || !strings.HasPrefix(rel, "metadata/") {
 		return invalid("manifest list %q is not below the table's metadata", snap.ManifestList)
@@ -217,7 +254,7 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			return err
 		}
 	}
-	a := &account{lease: l, store: s, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
+	a := &account{lease: l, store: s, md: md, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
 	if err := a.settle(ctx, gone, came, oldest); err != nil {
 		return err
 	}

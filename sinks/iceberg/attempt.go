@@ -151,6 +151,9 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 	if err != nil {
 		return nil, nil, "", err
 	}
+	if err := b.mapNames(base, props); err != nil {
+		return nil, nil, "", permanent(b.req.GetTable(), err)
+	}
 	req.snapshot(snap, b.branch(), base.Refs[b.branch()])
 	props[b.req.GetMarkerProperty()] = addMarkers(base.Properties[b.req.GetMarkerProperty()], b.markers, snap.ID, b.req.GetKeepMarkers())
 	req.setProperties(props)
@@ -182,6 +185,9 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	}
 	old, err := a.parents(ctx, base, head)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.checkPaths(ctx, old); err != nil {
 		return nil, nil, err
 	}
 	gone := newRemoval(a, base, s)

@@ -8,7 +8,6 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/avro"
-	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
 
 // Kinds of changes.
@@ -113,21 +112,6 @@ func readChanges(raw []byte, visit func(*change) error) error {
 		}
 		return visit(c)
 	})
-}
-
-// tupleKey is a partition of a spec as a key: values that the format takes for equal are equal.
-func tupleKey(partition []*planv1.PartitionField, values []*planv1.Value) string {
-	var key []byte
-	for i, p := range partition {
-		v := values[i]
-		if value.IsNull(v) {
-			key = append(key, 0)
-			continue
-		}
-		b := value.Append(nil, p.GetResultType(), value.PlusZero(v))
-		key = avro.AppendBytes(append(key, 1), b)
-	}
-	return string(key)
 }
 
 // readAll loads what the references say of removed files, delete files and partitions.

@@ -47,6 +47,7 @@ type staging struct {
 	log   changeLog
 	parts map[string]bool // partitions in the log, by tupleKey
 	refs  []ref
+	names bool // some files have no field ids
 }
 
 func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
@@ -61,7 +62,7 @@ func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *s
 		if err := st.check(m.Header); err != nil {
 			return nil, permanent(header.GetTable(), err)
 		}
-		for f, err := range m.Files() {
+		for f, err := range m.EachFile() {
 			if err != nil {
 				return nil, err
 			}
@@ -188,8 +189,9 @@ func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	if err := st.w.Add(f); err != nil {
 		return err
 	}
+	st.names = st.names || f.GetByName()
 	if st.plan.Mode != 0 && len(st.plan.GetPartition()) > 0 {
-		if key := tupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
+		if key := icefile.TupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
 			st.parts[key] = true
 			if err := st.log.add(&change{kind: changePartition, tuple: []byte(key)}); err != nil {
 				return err
@@ -297,7 +299,7 @@ func (st *staging) response() (*sinkv1.StageResponse, error) {
 	resp := &sinkv1.StageResponse{Totals: &sinkv1.Totals{}}
 	for i, r := range st.refs {
 		if i == 0 {
-			r.First, r.Nulls, r.Tuples = true, st.w.MayHaveNulls(), st.w.Tuples()
+			r.First, r.Nulls, r.Tuples, r.ByName = true, st.w.MayHaveNulls(), st.w.Tuples(), st.names
 			r.ManyMore = r.Tuples == nil
 		}
 		out, err := r.encode()

@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +52,7 @@ func TestRowLevel_ReadsFilesThatMayMatch(t *testing.T) {
 // What others add meanwhile is a conflict if the statement's condition may hold for it, and only then, and only if the table asks for serializable isolation.
 func TestRowLevel_ConflictsWithinTheCondition(t *testing.T) {
 	t.Parallel()
+	h := newOvertaken(t)
 	const third, fourth = "INSERT INTO lake.d.t VALUES (27, '2026-01-03', -7)", "INSERT INTO lake.d.t VALUES (37, '2026-01-04', -7)"
 	for name, tc := range map[string]struct{ statement, meanwhile, isolation, refused string }{
 		"delete, outside":                    {"DELETE FROM lake.d.t WHERE day = '2026-01-03' AND id > 25", fourth, "", ""},
@@ -71,41 +74,72 @@ func TestRowLevel_ConflictsWithinTheCondition(t *testing.T) {
 			"MERGE INTO lake.d.t USING lake.d.s AS s ON t.id = s.id AND t.day = '2026-01-03' WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE", fourth, "", "whose rows it might have changed",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newDated(t)
-			if tc.isolation != "" {
-				c.SQL("ALTER TABLE lake.d.t SET TBLPROPERTIES ('write.delete.isolation-level' = '" + tc.isolation + "')")
-			}
-			r := meanwhile(t, c, tc.statement, tc.meanwhile)
+		h.add(name, tc.statement, tc.meanwhile, func(t *testing.T, table string, r harness.Result) {
 			if tc.refused == "" {
 				require.Equal(t, 0, r.Code, r.Err)
 			} else {
 				require.Equal(t, 1, r.Code, r.Out)
 				require.Contains(t, r.Err, tc.refused)
 				require.Contains(t, r.Err, "isolation-level=snapshot")
-				require.Equal(t, "61", oneOf(c, "SELECT count(*) FROM lake.d.t"))
+				require.Equal(t, "61", oneOf(h.Cluster, "SELECT count(*) FROM "+table))
 			}
-			require.Equal(t, "1", oneOf(c, "SELECT count(*) FROM lake.d.t WHERE v = -7"), "nobody's rows are lost")
-		})
+			require.Equal(t, "1", oneOf(h.Cluster, "SELECT count(*) FROM "+table+" WHERE v = -7"), "nobody's rows are lost")
+		}, tc.isolation)
+	}
+	h.run()
+}
+
+// overtaken runs statements each of which, planned and with its tasks done, waits to commit while another one commits; each on a table of its own.
+type overtaken struct {
+	*harness.Cluster
+	t     *testing.T
+	dir   string
+	cases []func()
+	terms []string
+}
+
+func newOvertaken(t *testing.T) *overtaken {
+	return &overtaken{Cluster: newDated(t), t: t, dir: t.TempDir()}
+}
+
+// add takes a case. lake.d.t in its statements becomes the case's own table.
+func (o *overtaken) add(name, statement, meanwhile string, check func(t *testing.T, table string, r harness.Result), isolation string) {
+	n := len(o.cases)
+	table, gate := fmt.Sprintf("lake.d.t%d", n), filepath.Join(o.dir, fmt.Sprint(n))
+	own := func(text string) string {
+		return strings.NewReplacer("lake.d.t", table, " t.", fmt.Sprintf(" t%d.", n)).Replace(text)
+	}
+	o.SQL("CREATE TABLE " + table + " PARTITIONED BY (day) AS SELECT * FROM lake.d.t")
+	if isolation != "" {
+		o.SQL("ALTER TABLE " + table + " SET TBLPROPERTIES ('write.delete.isolation-level' = '" + isolation + "')")
+	}
+	o.terms = append(o.terms, "1*pause("+gate+")->1*off")
+	o.cases = append(o.cases, func() {
+		o.t.Run(name, func(t *testing.T) { check(t, table, o.hold(t, gate, own(statement), own(meanwhile))) })
+	})
+}
+
+func (o *overtaken) run() {
+	o.Scheduler.Terminate(o.t)
+	o.StartScheduler("SIGNET_FAILPOINTS=scheduler.root.before-commit=" + strings.Join(o.terms, "->"))
+	o.AwaitExecutors(1)
+	for _, c := range o.cases {
+		c()
 	}
 }
 
-// meanwhile runs statements while another one, which has been planned and whose tasks are done, waits to commit.
-func meanwhile(t *testing.T, c *harness.Cluster, statement string, others ...string) harness.Result {
+// hold runs a statement that waits at its commit until others have run.
+func (o *overtaken) hold(t *testing.T, gate, statement string, others ...string) harness.Result {
 	t.Helper()
-	gate := filepath.Join(t.TempDir(), "gate")
-	c.Scheduler.Terminate(t)
-	c.StartScheduler("SIGNET_FAILPOINTS=scheduler.root.before-commit=1*pause(" + gate + ")->off")
-	c.AwaitExecutors(1)
+	defer func() { _ = os.WriteFile(gate, nil, 0o600) }()
 	done := make(chan harness.Result, 1)
-	go func() { done <- c.Run("sql", "--quiet", statement) }()
+	go func() { done <- o.Run("sql", "--quiet", statement) }()
 	harness.Eventually(t, "the statement is about to commit", func() bool {
-		j := c.JobsAbout(statement)
+		j := o.JobsAbout(statement)
 		return len(j) == 1 && j[0].GetPhase() == "root"
 	})
 	for _, q := range others {
-		c.SQL(q)
+		o.SQL(q)
 	}
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	return <-done
@@ -135,9 +169,15 @@ func TestRowLevel_OnBranches(t *testing.T) {
 	c.Fail(1, "UPDATE lake.d.t.tag_v1 SET v = 0", "tags never change")
 
 	// Other branches are no conflict, and the same one is.
-	r := meanwhile(t, c, "DELETE FROM lake.d.t.branch_audit WHERE id < 3", "INSERT INTO lake.d.t VALUES (1, '2026-01-01', 0)")
+	h := &overtaken{Cluster: c, t: t, dir: t.TempDir()}
+	gates := []string{filepath.Join(h.dir, "a"), filepath.Join(h.dir, "b")}
+	for _, g := range gates {
+		h.terms = append(h.terms, "1*pause("+g+")->1*off")
+	}
+	h.run()
+	r := h.hold(t, gates[0], "DELETE FROM lake.d.t.branch_audit WHERE id < 3", "INSERT INTO lake.d.t VALUES (1, '2026-01-01', 0)")
 	require.Equal(t, 0, r.Code, r.Err)
-	r = meanwhile(t, c, "DELETE FROM lake.d.t.branch_audit WHERE id < 13", "INSERT INTO lake.d.t.branch_audit VALUES (1, '2026-01-01', 0)")
+	r = h.hold(t, gates[1], "DELETE FROM lake.d.t.branch_audit WHERE id < 13", "INSERT INTO lake.d.t.branch_audit VALUES (1, '2026-01-01', 0)")
 	require.Equal(t, 1, r.Code, r.Out)
 	require.Contains(t, r.Err, "whose rows it might have changed")
 	require.Equal(t, "61", oneOf(c, "SELECT count(*) FROM lake.d.t"))
