@@ -93,7 +93,7 @@ func (p *plan) plainFile(f *written, columns [][]valueslist.Value) ([]byte, erro
 
 // plainPage is the body of a data page: definition levels, then the values that are there.
 func plainPage(t footer.Physical, values []valueslist.Value) []byte {
-	out := make([]byte, 4) // the length of the levels
+	out := []byte{0, 0, 0, 0} // the length of the levels
 	for i := 0; i < len(values); {
 		n := i
 		for n < len(values) && (values[n].Kind == valueslist.Null) == (values[i].Kind == valueslist.Null) {

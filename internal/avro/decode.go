@@ -11,7 +11,7 @@ import (
 var ErrFormat = errors.New("damaged Avro data")
 
 // ErrLayout: files cannot be joined, since their headers differ.
-var ErrLayout = errors.New("Avro files of different headers")
+var ErrLayout = errors.New("the headers of Avro files differ")
 
 // Record is a decoded record.
 type Record struct {
