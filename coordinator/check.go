@@ -27,6 +27,8 @@ type Expectation struct {
 	Deletes    bool    // it may write delete files
 	// Given has the files that the task may register where they are, with their sizes, by URI; nil: it writes its files itself, below the prefix.
 	Given map[string]int64
+	// About are the files of the table that the task was given, by the table's names: it replaces, or deletes rows of, those alone. nil: unchecked.
+	About map[string]struct{}
 	// Seen reports whether another attempt of the job brought the path; nil: not asked. Machine.HasPath fits.
 	Seen func(attempt, path string) bool
 }
@@ -99,6 +101,8 @@ func checkReplaced(e Expectation, replaced []*planv1.ReplacedFile, written map[s
 			return sum, bad("it has no path")
 		case seen[f.GetPath()] || written[f.GetPath()]:
 			return sum, bad("listed before")
+		case !e.isAbout(f.GetPath()):
+			return sum, bad("the task was not given this file")
 		case f.GetRecordCount() < 0 || f.GetDeletedRows() < 0 || f.GetUpdatedRows() < 0 || f.GetDeletedRows() > f.GetRecordCount()-f.GetUpdatedRows():
 			return sum, bad("%d rows, %d of them deleted and %d updated", f.GetRecordCount(), f.GetDeletedRows(), f.GetUpdatedRows())
 		}
@@ -108,6 +112,11 @@ func checkReplaced(e Expectation, replaced []*planv1.ReplacedFile, written map[s
 		}
 	}
 	return sum, nil
+}
+
+func (e *Expectation) isAbout(path string) bool {
+	_, ok := e.About[path]
+	return ok || e.About == nil || mutated("about-anything")
 }
 
 // FileKey names a file once: its path, and of a deletion vector also its place, since one object holds several.
@@ -184,12 +193,18 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 	if vector && (f.GetReferencedDataFile() == "" || f.GetContentOffset() < 0 || f.GetContentSize() <= 0 || f.GetContentSize() > f.GetSizeBytes()-f.GetContentOffset()) {
 		return bad("content", "a deletion vector of %q at %d+%d in %d bytes", clip(f.GetReferencedDataFile()), f.GetContentOffset(), f.GetContentSize(), f.GetSizeBytes())
 	}
+	if about := f.GetReferencedDataFile(); about != "" && !e.isAbout(about) {
+		return bad("content", "it deletes rows of %q, which the task was not given", clip(about))
+	}
 	if f.GetRecordCount() < 0 || f.GetSizeBytes() <= 0 {
 		return bad("counts", "%d records in %d bytes", f.GetRecordCount(), f.GetSizeBytes())
 	}
 	deletes := f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED
 	if u, c := f.GetUpdatedRows(), f.GetCarriedRows(); u < 0 || c < 0 || u > f.GetRecordCount() || c > f.GetRecordCount()-u || !deletes && u+c > 0 {
 		return bad("counts", "%d records, %d of them deleted before and %d changed", f.GetRecordCount(), c, u)
+	}
+	if len(f.GetMerged()) > 0 && f.GetContent() != planv1.FileContent_FILE_CONTENT_POSITION_DELETES {
+		return bad("content", "%v that takes the place of position delete files", f.GetContent())
 	}
 	if n := len(f.GetPartition()); n != e.Partition && (n > 0 || !deletes) {
 		return bad("partition", "%d values, the spec has %d fields", len(f.GetPartition()), e.Partition)

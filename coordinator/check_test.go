@@ -234,6 +234,11 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f, f)))
 	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, &planv1.ReplacedFile{Path: "p", RecordCount: 1, DeletedRows: 1, UpdatedRows: 1})))
 	require.Equal(t, "totals", field(CheckManifest(e, h, nil, &planv1.ManifestTrailer{}, f)))
+	e.About = map[string]struct{}{"another": {}}
+	require.Equal(t, "replaced", field(CheckManifest(e, h, nil, trailer, f)), "S69: the task was not given this file")
+	e.About[f.GetPath()] = struct{}{}
+	require.NoError(t, CheckManifest(e, h, nil, trailer, f))
+	e.About = nil
 
 	dv := func(offset int64) *planv1.DataFile {
 		return &planv1.DataFile{
@@ -246,6 +251,10 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "the write has no delete files")
 	e.Deletes = true
 	require.NoError(t, CheckManifest(e, h, two, trailer))
+	e.About = map[string]struct{}{"another": {}}
+	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "S69: of a file that the task was not given")
+	e.About = map[string]struct{}{"file:///t/old.parquet": {}}
+	require.NoError(t, CheckManifest(e, h, two, trailer))
 	require.Equal(t, "path", field(CheckManifest(e, h, []*planv1.DataFile{dv(4), dv(4)}, trailer)))
 	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{dv(90)}, trailer)))
 	many := dv(4)
@@ -253,6 +262,9 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)))
 	many.Content, many.Format = planv1.FileContent_FILE_CONTENT_UNSPECIFIED, planv1.FileFormat_FILE_FORMAT_PARQUET
 	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)), "of a data file none are deleted before")
+	merged := dv(4)
+	merged.Merged = []string{"file:///t/d.parquet"}
+	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{merged}, trailer)))
 	some := dv(4)
 	some.Partition = make([]*planv1.Value, e.Partition+1)
 	require.Equal(t, "partition", field(CheckManifest(e, h, []*planv1.DataFile{some}, trailer)))

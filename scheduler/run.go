@@ -14,6 +14,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
+	"github.com/signet-io/signet/sinks/iceberg/scope"
 )
 
 const jobRunning = schedulerv1.JobState_JOB_STATE_RUNNING
@@ -93,6 +94,12 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 		}
 		spec.Deletes = w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
 	}
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_OVERWRITE && w.target.entry.catalog != nil {
+		var err error
+		if spec.Scope, err = w.scope(); err != nil {
+			return spec, err
+		}
+	}
 	if w.target.entry.catalog == nil {
 		spec.Location = w.target.entry.location(w.target.ident)
 		var err error
@@ -103,10 +110,42 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 	return spec, nil
 }
 
+// scope is what the statement covers, with the partitions that the accepted task manifests write to.
+func (w *writeState) scope() (broker.Scope, error) {
+	sc, err := scope.New(w.spec)
+	if err != nil || !w.spec.GetScope().GetPartitions() {
+		return sc, err
+	}
+	return sc, w.eachAccepted(func(files *planv1.DataFiles) error {
+		for _, f := range files.GetFiles() {
+			if err := sc.Wrote(f.GetPartition()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // replaced are the files of the table that the accepted task manifests replace, and those of which they delete rows.
 func (w *writeState) replaced() (replaced, deleted map[string]struct{}, err error) {
 	replaced, deleted = map[string]struct{}{}, map[string]struct{}{}
-	err = w.s.journal.View(func(tx *journal.Tx) error {
+	err = w.eachAccepted(func(files *planv1.DataFiles) error {
+		for _, f := range files.GetReplaced() {
+			replaced[f.GetPath()] = struct{}{}
+		}
+		for _, f := range files.GetFiles() {
+			if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+				deleted[f.GetReferencedDataFile()] = struct{}{}
+			}
+		}
+		return nil
+	})
+	return replaced, deleted, err
+}
+
+// eachAccepted decodes the accepted task manifests, chunk by chunk.
+func (w *writeState) eachAccepted(do func(*planv1.DataFiles) error) error {
+	return w.s.journal.View(func(tx *journal.Tx) error {
 		return tx.Manifests(w.job.id, func(m *journal.Manifest) error {
 			for _, b := range m.Chunks {
 				c, files := &planv1.ManifestChunk{}, &planv1.DataFiles{}
@@ -116,17 +155,11 @@ func (w *writeState) replaced() (replaced, deleted map[string]struct{}, err erro
 				if err := proto.Unmarshal(c.GetFiles(), files); err != nil {
 					return err
 				}
-				for _, f := range files.GetReplaced() {
-					replaced[f.GetPath()] = struct{}{}
-				}
-				for _, f := range files.GetFiles() {
-					if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-						deleted[f.GetReferencedDataFile()] = struct{}{}
-					}
+				if err := do(files); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
 	})
-	return replaced, deleted, err
 }

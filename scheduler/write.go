@@ -231,6 +231,9 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 	if w.spec.GetAddsFiles() {
 		expect.Given = givenTo(task)
 	}
+	if expect.Replaces {
+		expect.About = aboutFiles(task)
+	}
 	files, err := w.check(ctx, expect, r)
 	if ctx.Err() != nil { // says nothing about the manifest; its executor reports again
 		return false, "", context.Cause(ctx)
@@ -376,6 +379,23 @@ func (w *writeState) task(stage, task int32) *planv1.Task {
 		return nil
 	}
 	return w.tasks[task]
+}
+
+// aboutFiles are the files of the table that a task was given to change or to write anew.
+func aboutFiles(t *planv1.Task) map[string]struct{} {
+	rewrite, out := t.GetWrite().GetRewrite(), map[string]struct{}{}
+	for _, src := range t.GetSources() {
+		if src.GetView() != rewrite.GetView() {
+			continue
+		}
+		for _, f := range src.GetTable().GetFiles() {
+			out[f.GetName()] = struct{}{}
+		}
+	}
+	for _, f := range rewrite.GetWhole() {
+		out[f.GetPath()] = struct{}{}
+	}
+	return out
 }
 
 func attemptPrefix(spec *planv1.WriteSpec, job string, stage, task int32, attempt string) string {

@@ -10,6 +10,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/icemanifest"
 )
 
 // LeaseSpec says what a lease allows.
@@ -35,6 +36,8 @@ type LeaseSpec struct {
 	Totals *sinkv1.Totals
 	// Replaced are the data files that the accepted task manifests replace; a row-level write or a rewrite removes exactly those.
 	Replaced map[string]struct{}
+	// Scope decides which files an overwrite may remove; nil: none.
+	Scope Scope
 	// Summary is what the snapshot's summary says of each unit, besides what the format counts: exactly this.
 	Summary []map[string]string
 	// Deletes lets the commit add delete files. Deleted are the data files that those of the accepted task manifests are about.
@@ -52,6 +55,13 @@ type LeaseSpec struct {
 	// DataPath refuses places that the data files of a new table at location may not go to; nil: only what is below it passes.
 	DataPath func(location, path string) error
 	ReadOnly bool
+}
+
+// Scope is what an overwrite covers.
+type Scope interface {
+	// Covers reports whether all rows of a data file are in the scope, or all rows that a delete file may be about. partition is the partition spec of its
+	// manifest as table metadata has it, in JSON.
+	Covers(e *icemanifest.Entry, specID int32, partition []byte) (bool, error)
 }
 
 func (s *LeaseSpec) pluginName() string {

@@ -82,7 +82,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if err != nil {
 		return err
 	}
-	return l.vetManifests(ctx, s, t.UUID, r.snapshot, parent)
+	return l.vetManifests(ctx, s, t.UUID, md, r.snapshot, parent)
 }
 
 // propNames is the property that says what the columns of files without field ids are.
@@ -200,8 +200,8 @@ func (l *Lease) vetRef(md table.Metadata, r *request) error {
 }
 
 // vetManifests checks that the snapshot keeps what its parent has but for what the mode removes, and adds only what this lease created. Manifests that are
-// kept as they are cost nothing; those that are written anew are read, and so are those in whose place they stand.
-func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, snap *snapshot, parent *table.Snapshot) error {
+// kept as they are cost nothing; those that are written anew are read, and so are those in whose place they stand. md is nil for a table that is created.
+func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, md table.Metadata, snap *snapshot, parent *table.Snapshot) error {
 	rel, err := s.Rel(snap.ManifestList)
 	if err != nil || !strings.HasPrefix(rel, "metadata/") {
 		return invalid("manifest list %q is not below the table's metadata", snap.ManifestList)
@@ -254,7 +254,7 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			return err
 		}
 	}
-	a := &account{lease: l, store: s, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
+	a := &account{lease: l, store: s, md: md, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
 	if err := a.settle(ctx, gone, came, oldest); err != nil {
 		return err
 	}

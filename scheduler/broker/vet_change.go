@@ -2,10 +2,12 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog/storage"
@@ -21,12 +23,13 @@ type rules struct {
 	operations []string // of the snapshot
 	removes    bool     // files may go
 	named      bool     // only those that the accepted task manifests replaced
+	scoped     bool     // only those that the statement's scope covers
 }
 
 var modeRules = map[sinkv1.WriteMode]rules{
 	sinkv1.WriteMode_WRITE_MODE_APPEND:    {operations: []string{"append"}},
 	sinkv1.WriteMode_WRITE_MODE_CREATE:    {operations: []string{"append"}},
-	sinkv1.WriteMode_WRITE_MODE_OVERWRITE: {operations: []string{"append", "overwrite", "delete"}, removes: true},
+	sinkv1.WriteMode_WRITE_MODE_OVERWRITE: {operations: []string{"append", "overwrite", "delete"}, removes: true, scoped: true},
 	sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL: {operations: []string{"append", "overwrite", "delete"}, removes: true, named: true},
 	sinkv1.WriteMode_WRITE_MODE_REPLACE:   {operations: []string{"overwrite"}, removes: true},
 	sinkv1.WriteMode_WRITE_MODE_REWRITE:   {operations: []string{"replace"}, removes: true, named: true},
@@ -37,11 +40,18 @@ var modeRules = map[sinkv1.WriteMode]rules{
 type account struct {
 	lease   *Lease
 	store   storage.Store
+	md      table.Metadata
 	snap    *snapshot
 	rules   rules
 	old     map[uint64][]held // live files that are unaccounted for, by their sum
 	left    int
-	removed []*icemanifest.Entry
+	removed []removed
+}
+
+// removed is a file that goes, and the partition spec of its manifest.
+type removed struct {
+	*icemanifest.Entry
+	spec int32
 }
 
 // held is what Sum leaves out.
@@ -135,7 +145,7 @@ func (a *account) match(m iceberg.ManifestFile, entries []*icemanifest.Entry) er
 		case i < 0:
 			return invalid("manifest %q: file %q is not, or not so, in the manifests of the parent that it replaces", m.FilePath(), e.Path)
 		case e.Status == icemanifest.Deleted:
-			a.removed = append(a.removed, e)
+			a.removed = append(a.removed, removed{e, m.PartitionSpecID()})
 		}
 		if i >= 0 {
 			a.old[sum] = slices.Delete(a.old[sum], i, i+1)
@@ -168,6 +178,9 @@ func (a *account) allowed(oldest int64) error {
 	if !a.rules.removes {
 		return invalid("file %q is removed, and a commit of this mode removes none", a.removed[0].Path)
 	}
+	if a.rules.scoped {
+		return a.inScope(oldest)
+	}
 	if !a.rules.named {
 		return nil
 	}
@@ -187,6 +200,54 @@ func (a *account) allowed(oldest int64) error {
 		}
 	}
 	return nil
+}
+
+// inScope checks that what an overwrite removes is what its statement covers.
+func (a *account) inScope(oldest int64) error {
+	paths := map[string]bool{}
+	for _, e := range a.removed {
+		if e.Content != icemanifest.Data {
+			continue
+		}
+		if ok, err := a.covers(e); err != nil {
+			return err
+		} else if !ok && !mutant.On("broker/scope-unvetted") {
+			return invalid("data file %q is removed, and the statement's scope does not cover all of its rows", e.Path)
+		}
+		paths[e.Path] = true
+	}
+	for _, e := range a.removed {
+		if e.Content == icemanifest.Data || paths[e.Referenced] || e.Sequence < oldest {
+			continue
+		}
+		if ok, err := a.covers(e); err != nil {
+			return err
+		} else if !ok {
+			return invalid("delete file %q is removed, and data files that it may be about stay", e.Path)
+		}
+	}
+	return nil
+}
+
+func (a *account) covers(e removed) (bool, error) {
+	if a.lease.spec.Scope == nil {
+		return false, nil
+	}
+	for _, spec := range a.md.PartitionSpecs() {
+		if spec.ID() != int(e.spec) {
+			continue
+		}
+		doc, err := json.Marshal(spec)
+		if err != nil {
+			return false, invalid("partition spec %d: %v", e.spec, err)
+		}
+		ok, err := a.lease.spec.Scope.Covers(e.Entry, e.spec, doc)
+		if err != nil {
+			return false, invalid("the scope of the write: %v", err)
+		}
+		return ok, nil
+	}
+	return false, invalid("file %q is of partition spec %d, which the table does not have", e.Path, e.spec)
 }
 
 // vetRemoved compares what was removed with what the summary says.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/apache/iceberg-go"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/icemanifest"
 	"github.com/signet-io/signet/scheduler/broker"
 )
 
@@ -53,6 +55,16 @@ func (s *sink) rewrite(b *built, parts []part) (iceberg.ManifestFile, error) {
 	return mf, s.put(mf.FilePath(), buf.Bytes())
 }
 
+// scopeOf covers the files of these paths.
+type scopeOf map[string]bool
+
+func (s scopeOf) Covers(e *icemanifest.Entry, specID int32, partition []byte) (bool, error) {
+	if specID != 0 || !strings.Contains(string(partition), `"spec-id":0`) {
+		return false, fmt.Errorf("partition spec %d: %s", specID, partition)
+	}
+	return s[e.Path], nil
+}
+
 // TestVet_Removals spoils one thing at a time in a good commit that removes one file and keeps another one of the same manifest. Numbers in docs/semantics.md: S69.
 func TestVet_Removals(t *testing.T) {
 	type env struct {
@@ -68,21 +80,26 @@ func TestVet_Removals(t *testing.T) {
 		mode      sinkv1.WriteMode // row-level if unset
 		operation string           // overwrite if unset
 		replaced  []int            // files that the accepted task manifests replaced; nil: the first
+		covered   []int            // files that the scope of an overwrite covers; nil: it has none
 		spoil     func(e env) []part
 		want      string // empty: it lands
 	}{
 		"as it should be": {},
 		"a rewrite":       {mode: sinkv1.WriteMode_WRITE_MODE_REWRITE, operation: "replace"},
-		"an overwrite":    {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, replaced: []int{}},
-		"an append":       {mode: sinkv1.WriteMode_WRITE_MODE_APPEND, operation: "append", want: "removes none"},
-		"a rewrite that calls itself an overwrite": {mode: sinkv1.WriteMode_WRITE_MODE_REWRITE, want: "want replace"},
-		"an overwrite that calls itself a rewrite": {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, operation: "replace", want: "want append or overwrite"},
-		"a file that no task replaced":             {replaced: []int{1}, want: "no accepted task manifest replaces it"},
-		"fewer files than were replaced":           {replaced: []int{0, 1}, want: "the accepted task manifests replace 2"},
-		"more files than were replaced":            {spoil: func(e env) []part { remove(e, 1); return e.parts }, want: "no accepted task manifest replaces it"},
-		"a file that is forgotten":                 {spoil: func(e env) []part { return e.parts[:1] }, want: "in no manifest of the snapshot"},
-		"a file twice":                             {spoil: func(e env) []part { return append(e.parts, e.parts[1]) }, want: "not so"},
-		"a file removed twice":                     {spoil: func(e env) []part { return append(e.parts, e.parts[0]) }, want: "not so"},
+		"an overwrite":    {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, replaced: []int{}, covered: []int{0}},
+		"an overwrite that removes less than it covers": {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, replaced: []int{}, covered: []int{0, 1}},
+		"an overwrite of another file":                  {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, replaced: []int{}, covered: []int{1}, want: "scope does not cover"},
+		"an overwrite of a file more":                   {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, replaced: []int{}, covered: []int{0}, spoil: func(e env) []part { remove(e, 1); return e.parts }, want: "scope does not cover"},
+		"an overwrite without a scope":                  {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, replaced: []int{}, want: "scope does not cover"},
+		"an append":                                     {mode: sinkv1.WriteMode_WRITE_MODE_APPEND, operation: "append", want: "removes none"},
+		"a rewrite that calls itself an overwrite":      {mode: sinkv1.WriteMode_WRITE_MODE_REWRITE, want: "want replace"},
+		"an overwrite that calls itself a rewrite":      {mode: sinkv1.WriteMode_WRITE_MODE_OVERWRITE, covered: []int{0}, operation: "replace", want: "want append or overwrite"},
+		"a file that no task replaced":                  {replaced: []int{1}, want: "no accepted task manifest replaces it"},
+		"fewer files than were replaced":                {replaced: []int{0, 1}, want: "the accepted task manifests replace 2"},
+		"more files than were replaced":                 {spoil: func(e env) []part { remove(e, 1); return e.parts }, want: "no accepted task manifest replaces it"},
+		"a file that is forgotten":                      {spoil: func(e env) []part { return e.parts[:1] }, want: "in no manifest of the snapshot"},
+		"a file twice":                                  {spoil: func(e env) []part { return append(e.parts, e.parts[1]) }, want: "not so"},
+		"a file removed twice":                          {spoil: func(e env) []part { return append(e.parts, e.parts[0]) }, want: "not so"},
 		"a file of nowhere": {spoil: func(e env) []part {
 			return append(e.parts, part{iceberg.EntryStatusEXISTING, e.parts[1].snapshot, 1, newFile(e.T, e.built, 7)})
 		}, want: "not so"},
@@ -130,6 +147,13 @@ func TestVet_Removals(t *testing.T) {
 				which := tc.replaced
 				if which == nil {
 					which = []int{0}
+				}
+				if tc.covered != nil {
+					sc := scopeOf{}
+					for _, i := range tc.covered {
+						sc[parts[i].file.FilePath()] = true
+					}
+					s.Scope = sc
 				}
 				for _, i := range which {
 					s.Replaced[parts[i].file.FilePath()] = struct{}{}

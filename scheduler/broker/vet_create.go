@@ -83,7 +83,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	return l.vetManifests(ctx, s, r.assignUUID, r.snapshot, nil)
+	return l.vetManifests(ctx, s, r.assignUUID, nil, r.snapshot, nil)
 }
 
 // metadataPathProperty moves the metadata files elsewhere: the host writes them, with its own rights.

@@ -63,7 +63,7 @@ func (r *removal) dataFile(e *icemanifest.Entry, spec int32, key string) (bool, 
 		if err != nil {
 			return false, err
 		}
-		switch o := bound.Outcomes(entryFile{e}); {
+		switch o := bound.Outcomes(filter.Held(e)); {
 		case e.Records == 0 || o == filter.True:
 			return true, nil
 		case o&filter.True == 0:
@@ -121,6 +121,9 @@ func (r *removal) deleteFile(e *icemanifest.Entry, spec int32, key string, oldes
 		if r.found[e.Referenced] != nil {
 			return true
 		}
+		if b.merged[e.Path] == e.Referenced && r.targets[e.Referenced] != nil && e.Content == icemanifest.PositionDeletes { // so does a new delete file
+			return true
+		}
 		if r.targets[e.Referenced] != nil && r.base.FormatVersion >= 3 { // the new deletion vector holds these rows too, and there may be one only
 			return true
 		}
@@ -133,7 +136,7 @@ func (r *removal) deleteFile(e *icemanifest.Entry, spec int32, key string, oldes
 		}
 	case b.plan.GetScope().GetFilter() != nil && e.Content == icemanifest.PositionDeletes:
 		// A delete file has no bounds of the table's columns: only its partition counts.
-		if bound, err := r.bound(spec); err == nil && bound.Outcomes(partitionOnly{entryFile{e}}) == filter.True {
+		if bound, err := r.bound(spec); err == nil && bound.Outcomes(filter.HeldPartition(e)) == filter.True {
 			return true
 		}
 	}
@@ -143,7 +146,7 @@ func (r *removal) deleteFile(e *icemanifest.Entry, spec int32, key string, oldes
 // place names a partition of a spec.
 func place(spec int32, key string) string { return fmt.Sprintf("%d/%s", spec, key) }
 
-// partition is the key of an entry's partition; see tupleKey.
+// partition is the key of an entry's partition; see icefile.TupleKey.
 func (r *removal) partition(e *icemanifest.Entry, specID int32) (string, error) {
 	fields, err := r.spec(specID)
 	if err != nil {
@@ -153,7 +156,7 @@ func (r *removal) partition(e *icemanifest.Entry, specID int32) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return tupleKey(fields, values), nil
+	return icefile.TupleKey(fields, values), nil
 }
 
 // values are an entry's partition values, by the fields of spec.

@@ -8,6 +8,7 @@ import (
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/internal/icemanifest"
+	"github.com/signet-io/signet/sinks/iceberg/internal/filter"
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
@@ -128,7 +129,7 @@ func (r *removal) newData(e *icemanifest.Entry, spec int32, key string) error {
 		if err != nil {
 			return err
 		}
-		if !bound.Inclusive(entryFile{e}) {
+		if !bound.Inclusive(filter.Held(e)) {
 			return nil
 		}
 	}

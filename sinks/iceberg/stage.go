@@ -178,7 +178,7 @@ func (st *staging) addDeletes(f *planv1.DataFile) error {
 	return st.log.add(&change{
 		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), deleted: n.Deleted, updated: n.Updated,
 		size: f.GetSizeBytes(), offset: f.GetContentOffset(),
-		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(),
+		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(), merged: f.GetMerged(),
 	})
 }
 
@@ -191,7 +191,7 @@ func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	}
 	st.names = st.names || f.GetByName()
 	if st.plan.Mode != 0 && len(st.plan.GetPartition()) > 0 {
-		if key := tupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
+		if key := icefile.TupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
 			st.parts[key] = true
 			if err := st.log.add(&change{kind: changePartition, tuple: []byte(key)}); err != nil {
 				return err

@@ -121,6 +121,21 @@ func PartitionValue(r *avro.Record, id int32, t *planv1.Type) (*planv1.Value, er
 	return v, err
 }
 
+// TupleKey is a partition of a spec as a key: values that the format takes for equal are equal.
+func TupleKey(partition []*planv1.PartitionField, values []*planv1.Value) string {
+	var key []byte
+	for i, p := range partition {
+		v := values[i]
+		if value.IsNull(v) {
+			key = append(key, 0)
+			continue
+		}
+		b := value.Append(nil, p.GetResultType(), value.PlusZero(v))
+		key = avro.AppendBytes(append(key, 1), b)
+	}
+	return string(key)
+}
+
 func partitionValue(r *avro.Record, id int32, t *planv1.Type) (v *planv1.Value, ok bool, err error) {
 	found := false
 	var raw any

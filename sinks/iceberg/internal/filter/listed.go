@@ -1,25 +1,27 @@
-package iceberg
+package filter
 
 import (
 	"encoding/binary"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/icemanifest"
-	"github.com/signet-io/signet/sinks/iceberg/internal/filter"
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
 	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
 
-// entryFile shows an entry to filters. What cannot be decoded is not known.
-type entryFile struct{ *icemanifest.Entry }
+// Held is a file as a whole Iceberg manifest has it. What cannot be decoded is not known.
+func Held(e *icemanifest.Entry) File { return heldFile{e} }
 
-var _ filter.File = entryFile{}
+// HeldPartition is a delete file, of which only the partition counts: its bounds say nothing about the table's columns.
+func HeldPartition(e *icemanifest.Entry) File { return partitionOnly{heldFile{e}} }
+
+type heldFile struct{ *icemanifest.Entry }
 
 // Rows implements filter.File.
-func (e entryFile) Rows() int64 { return e.Records }
+func (e heldFile) Rows() int64 { return e.Records }
 
 // Partition implements filter.File.
-func (e entryFile) Partition(id int32, t *planv1.Type) (*planv1.Value, bool) {
+func (e heldFile) Partition(id int32, t *planv1.Type) (*planv1.Value, bool) {
 	has := false
 	if r := e.Entry.Partition; r != nil {
 		r.Each(func(i int, _ any) { has = has || i == int(id) })
@@ -29,7 +31,7 @@ func (e entryFile) Partition(id int32, t *planv1.Type) (*planv1.Value, bool) {
 }
 
 // Metrics implements filter.File.
-func (e entryFile) Metrics(id int32, t *planv1.Type) *planv1.ColumnMetrics {
+func (e heldFile) Metrics(id int32, t *planv1.Type) *planv1.ColumnMetrics {
 	out := &planv1.ColumnMetrics{FieldId: id}
 	for _, m := range []struct {
 		id   int
@@ -56,8 +58,7 @@ func (e entryFile) Metrics(id int32, t *planv1.Type) *planv1.ColumnMetrics {
 	return out
 }
 
-// partitionOnly is an entry whose bounds say nothing about the table's columns.
-type partitionOnly struct{ entryFile }
+type partitionOnly struct{ heldFile }
 
 // Metrics implements filter.File.
 func (partitionOnly) Metrics(int32, *planv1.Type) *planv1.ColumnMetrics { return nil }
