@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,4 +97,50 @@ func TestDefaults(t *testing.T) {
 	c.SQL("DROP TABLE lake.x.made; " + text)
 	require.Equal(t, text, c.Value("SHOW CREATE TABLE lake.x.made"))
 	require.Contains(t, text, "b BLOB DEFAULT X'ff00'")
+}
+
+// V3, V8, V13: partition columns may have any name, and values of any kind come back as they were.
+func TestPartitions_OddNames(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 1)
+	names := []string{"a key", "😎", "a.b", "a/b", "9x", "data#1", `q"q`, "größe", "it's", "%20", "..", "select", "a_x20key"}
+	var columns, parts, values, list []string
+	for i, n := range names {
+		q := `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
+		list = append(list, q)
+		columns = append(columns, q+" VARCHAR")
+		parts = append(parts, []string{q, "truncate(3, " + q + ")", "bucket(4, " + q + ")"}[i%3])
+		values = append(values, "v")
+	}
+	c.SQL("CREATE TABLE lake.x.t (id BIGINT, " + strings.Join(columns, ", ") + ") PARTITIONED BY (" + strings.Join(parts, ", ") + "); " +
+		"INSERT INTO lake.x.t SELECT row_number() OVER (), " + strings.Join(values, ", ") + " FROM (VALUES ('11/12/13'), ('a=b&c%20 d'), (''), (NULL), ('null')) r(v)")
+	tab := c.Table("x", "t")
+	require.Len(t, tab.Files, 5, "a file for each value")
+	for _, p := range partitionsOf(t, tab) {
+		require.Len(t, p, len(names))
+	}
+	for _, q := range list {
+		require.Equal(t, [][]string{{"1", "1", "1", "1"}}, c.SQL("SELECT count(*) FILTER ("+q+" = '11/12/13'), count(*) FILTER ("+q+" = ''), count(*) FILTER ("+q+" IS NULL), count(*) FILTER ("+q+" = 'null') FROM lake.x.t"))
+	}
+	// Conditions leave files out by these fields.
+	require.Equal(t, "1", c.Value("SELECT count(*) FROM lake.x.t WHERE "+strings.Join(list, " = '' AND ")+" = ''"))
+	require.Equal(t, "1", c.Value("SELECT count(*) FROM lake.x.t WHERE "+strings.Join(list, " IS NULL AND ")+" IS NULL"))
+	c.SQL(`INSERT INTO lake.x.t REPLACE WHERE "a key" = '11/12/13' SELECT * FROM lake.x.t WHERE id = 1; DELETE FROM lake.x.t WHERE "9x" = 'null'; CALL system.rewrite_manifests('x.t')`)
+	require.Equal(t, "4", c.Value("SELECT count(*) FROM lake.x.t"))
+	require.EqualValues(t, 4, c.Table("x", "t").Records)
+}
+
+// V12: a condition finds its row whatever share of the rows is NULL.
+func TestConditions_BesideNulls(t *testing.T) {
+	t.Parallel()
+	c := newCases(t, 1)
+	c.SQL("CREATE TABLE lake.x.t (id BIGINT, s VARCHAR, f DOUBLE)")
+	for n, values := range []string{"('x'), (NULL)", "(NULL), ('x')", "('x'), (NULL), (NULL)", "(NULL), (NULL)"} {
+		c.SQL("TRUNCATE TABLE lake.x.t; INSERT INTO lake.x.t SELECT 1, s::VARCHAR, CASE WHEN s = 'x' THEN 1.5 END FROM (VALUES " + values + ") r(s)")
+		want := strings.Count(values, "'x'")
+		for _, where := range []string{"s = 'x'", "s LIKE 'x%'", "s IS NOT NULL", "f > 1", "NOT f < 1.5"} {
+			require.Equal(t, strconv.Itoa(want), c.Value("SELECT count(*) FROM lake.x.t WHERE "+where), "%d: %s of %s", n, where, values)
+		}
+		require.Equal(t, strconv.Itoa(strings.Count(values, "NULL")), c.Value("SELECT count(*) FROM lake.x.t WHERE s IS NULL"))
+	}
 }
