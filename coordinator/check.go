@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/manifest"
 )
 
 // Expectation is what a task manifest must say to be the manifest of one attempt. It comes from the journal, never from the sender.
@@ -65,10 +66,8 @@ func CheckManifest(e Expectation, h *planv1.ManifestHeader, files []*planv1.Data
 			return &ManifestError{Field: "path", Path: p, Cause: "listed before"}
 		}
 		seen[p] = true
-		one := Totals{Files: 1, Rows: f.GetRecordCount(), Bytes: f.GetSizeBytes()}
-		if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-			one.Rows, one.DeletedRows = 0, one.Rows
-		}
+		c := manifest.CountsOf(f)
+		one := Totals{Files: 1, Rows: c.Rows, Bytes: c.Bytes, DeletedRows: c.Deleted, UpdatedRows: c.Updated}
 		if sum = sum.add(one); sum.negative() {
 			return &ManifestError{Field: "totals", Cause: "overflow"}
 		}
@@ -188,7 +187,11 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 	if f.GetRecordCount() < 0 || f.GetSizeBytes() <= 0 {
 		return bad("counts", "%d records in %d bytes", f.GetRecordCount(), f.GetSizeBytes())
 	}
-	if len(f.GetPartition()) != e.Partition {
+	deletes := f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED
+	if u, c := f.GetUpdatedRows(), f.GetCarriedRows(); u < 0 || c < 0 || u > f.GetRecordCount() || c > f.GetRecordCount()-u || !deletes && u+c > 0 {
+		return bad("counts", "%d records, %d of them deleted before and %d changed", f.GetRecordCount(), c, u)
+	}
+	if n := len(f.GetPartition()); n != e.Partition && (n > 0 || !deletes) {
 		return bad("partition", "%d values, the spec has %d fields", len(f.GetPartition()), e.Partition)
 	}
 	if cause := checkColumns(f, e.Columns); cause != "" {

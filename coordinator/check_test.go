@@ -238,16 +238,24 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	dv := func(offset int64) *planv1.DataFile {
 		return &planv1.DataFile{
 			Path: e.Prefix + "/a.puffin", Content: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, RecordCount: 4, SizeBytes: 100, ContentOffset: offset, ContentSize: 20,
-			ReferencedDataFile: "file:///t/old.parquet", Partition: make([]*planv1.Value, e.Partition),
+			ReferencedDataFile: "file:///t/old.parquet", CarriedRows: 1, UpdatedRows: 2,
 		}
 	}
 	two := []*planv1.DataFile{dv(4), dv(24)}
-	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 200, DeletedRows: 8}
+	trailer = &planv1.ManifestTrailer{Files: 2, Bytes: 40, DeletedRows: 2, UpdatedRows: 4}
 	require.Equal(t, "content", field(CheckManifest(e, h, two, trailer)), "the write has no delete files")
 	e.Deletes = true
 	require.NoError(t, CheckManifest(e, h, two, trailer))
 	require.Equal(t, "path", field(CheckManifest(e, h, []*planv1.DataFile{dv(4), dv(4)}, trailer)))
 	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{dv(90)}, trailer)))
+	many := dv(4)
+	many.CarriedRows = 3
+	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)))
+	many.Content, many.Format = planv1.FileContent_FILE_CONTENT_UNSPECIFIED, planv1.FileFormat_FILE_FORMAT_PARQUET
+	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)), "of a data file none are deleted before")
+	some := dv(4)
+	some.Partition = make([]*planv1.Value, e.Partition+1)
+	require.Equal(t, "partition", field(CheckManifest(e, h, []*planv1.DataFile{some}, trailer)))
 }
 
 // A task that registers files names exactly those that it was given, wherever they are.

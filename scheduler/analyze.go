@@ -37,6 +37,9 @@ func (s *Server) analyze(ctx context.Context, j *job, text string) (*analysis, e
 // analyzeFor asks for the types of the query's parameters instead, if it is told to.
 func (s *Server) analyzeFor(ctx context.Context, j *job, text string, parameters bool) (*analysis, error) {
 	defer j.timed("analyze", time.Now())
+	if a := constantAnalysis(text); a != nil && !parameters && s.pool.Connected() > 0 {
+		return a, nil
+	}
 	now := j.rec.Submitted.UnixMicro() // now() is bound once per job
 	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: now, Parameters: parameters}
 	if s.pool.Connected() == 0 {
@@ -259,7 +262,7 @@ func pinScanFile(f *sinkv1.ScanFile) (*planv1.PinnedFile, error) {
 	}
 	out := &planv1.PinnedFile{
 		Path: path, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri, RecordCount: f.RecordCount, FirstRowId: f.FirstRowId,
-		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes,
+		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes, Matched: f.Matched,
 	}
 	for _, d := range out.Deletes {
 		local, err := localPath(d.Path)

@@ -159,7 +159,7 @@ func (s *Server) prepareCompaction(j *job, p *planned) (scan *planv1.TableScan, 
 		if err != nil {
 			return nil, nil, err
 		}
-		if scan.GetVersion() == p.spec.GetBaseVersion() && proto.Equal(namesOf(scan.GetSchema()), namesOf(p.spec.GetSchema())) {
+		if scan.GetVersion() == p.spec.GetBaseVersion() && sameNames(scan.GetSchema(), p.spec.GetSchema()) {
 			scan.WithPositions = true
 			if err := distinctFiles(p.target, scan.GetFiles()); err != nil {
 				return nil, nil, err

@@ -95,6 +95,8 @@ func modeText(p *planned) string {
 		return "create the table"
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return "replace the table"
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+		return p.operation
 	case p.scope.GetPartitions():
 		return "overwrite by partition (dynamic)"
 	case p.scope.GetFilter() != nil:
@@ -177,6 +179,9 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND, p.spec.GetCreatesTable():
 		return "removes: nothing", nil
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
+		if len(p.whole) > 0 {
+			return fmt.Sprintf("removes: %d whole files; of the others what the condition finds when it runs", len(p.whole)), nil
+		}
 		return "removes: what the condition finds when it runs", nil
 	}
 	c, err := s.covers(j, p)
@@ -241,7 +246,11 @@ func conflictText(p *planned) string {
 	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return "fails if the table is changed meanwhile"
 	}
-	return "fails if others change or add rows in its scope after version " + orNone(p.spec.GetBaseVersion()) + ", as the table's isolation level has it"
+	rows := "rows in its scope"
+	if filter := p.scope.GetFilter(); filter != nil && p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
+		rows = "rows with " + plan.PredicateText(filter, p.spec.GetSchema())
+	}
+	return "fails if others change or add " + rows + " after version " + orNone(p.spec.GetBaseVersion()) + ", as the table's isolation level has it"
 }
 
 func orNone(version string) string {

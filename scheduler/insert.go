@@ -26,10 +26,11 @@ type planned struct {
 	scope  *planv1.Scope // overwrites: what they remove
 	// operation of a row-level write: delete, update or merge.
 	operation string
-	over      *overwrite       // nil: a plain append, or no INSERT
-	adds      *sinkv1.AddFiles // ADD FILES by reference
-	changes   []string         // of the table's schema, that a dry run would make
-	rows      string           // how many the query gives, for people; empty: nobody knows
+	whole     []*planv1.ReplacedFile // of which a DELETE removes every row without reading them
+	over      *overwrite             // nil: a plain append, or no INSERT
+	changes   []string               // of the table's schema, that a dry run would make
+	rows      string                 // how many the query gives, for people; empty: nobody knows
+	adds      *sinkv1.AddFiles       // ADD FILES by reference
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
 	text      string
@@ -155,6 +156,15 @@ func (s *Server) prepareWrite(ctx context.Context, j *job, p *planned, def *sink
 
 func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (*planv1.WriteSpec, error) {
 	t, mode := p.target, p.mode
+	plugin, err := s.plugin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if p.preparable(def) {
+		if spec := s.preparedAppend(ctx, j, p, plugin); spec != nil {
+			return spec, nil
+		}
+	}
 	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{
 		JobID: j.id, Mode: mode, Branch: p.branch, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location,
 	})
@@ -177,6 +187,9 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 		return nil, err
 	}
 	res.Spec.Branch, res.Spec.Scope = p.branch, p.scope
+	if p.preparable(def) {
+		s.prepared.remember(preparedKey(p), preparedSpec{plugin, lease.MetadataLocation(), res.Spec})
+	}
 	return res.Spec, nil
 }
 

@@ -39,16 +39,21 @@ func (s *Server) prune(ctx context.Context, j *job, text string, unresolved []*e
 
 // filtersOf asks what a query's conditions say about the rows that it needs of its tables, by view.
 func (s *Server) filtersOf(ctx context.Context, j *job, text string, sources []*planv1.Source) (map[string]*executorv1.SourceFilter, error) {
-	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: j.rec.Submitted.UnixMicro(), Filters: true}
-	for _, src := range sources {
-		bare := &planv1.Source{View: src.GetView(), Alias: src.GetAlias()}
-		if t := src.GetTable(); t != nil {
-			bare.Kind = &planv1.Source_Table{Table: &planv1.TableScan{Schema: t.GetSchema(), Table: t.GetTable()}}
-		}
-		req.Sources = append(req.Sources, bare)
-	}
+	req := &executorv1.Analyze{RequestId: uuid.NewString(), Sql: text, NowMicros: j.rec.Submitted.UnixMicro(), Filters: true, Sources: bareSources(sources)}
 	res, err := s.analyzeOnce(ctx, req)
 	return res.GetFilters(), err
+}
+
+// bareSources are sources without their files.
+func bareSources(sources []*planv1.Source) []*planv1.Source {
+	out := make([]*planv1.Source, len(sources))
+	for i, src := range sources {
+		out[i] = &planv1.Source{View: src.GetView(), Alias: src.GetAlias()}
+		if t := src.GetTable(); t != nil {
+			out[i].Kind = &planv1.Source_Table{Table: &planv1.TableScan{Schema: t.GetSchema(), Table: t.GetTable()}}
+		}
+	}
+	return out
 }
 
 // pruneScan asks the sink for the files of the same version again, this time with the filter.

@@ -1,14 +1,9 @@
 package scheduler
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -45,8 +40,8 @@ func (s *Server) runRowLevel(j *job, st sql.Statement) error {
 	return s.runPlanned(j, p)
 }
 
-// planRowLevel plans DELETE, UPDATE and MERGE: the sink says how changed rows are stored, and lists the files of the version that is changed; an executor
-// analyses the query that finds the changes; tasks share the files.
+// planRowLevel plans DELETE, UPDATE and MERGE: the sink says how changed rows are stored, and lists the files of the version that is changed which may have
+// rows that the statement is about; an executor analyses the query that finds the changes; tasks share the files.
 func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	r, name := rowLevel(st)
 	t, branch, err := s.resolveWritten(name.Strings(), j)
@@ -57,27 +52,26 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	if err := s.canRowLevel(j, t, r); err != nil {
 		return nil, err
 	}
-	if branch != "" {
-		return nil, fail(codeUser, "write the rows with INSERT OVERWRITE, or change the main branch", "%s is not supported on branch %s of table %s", strings.ToUpper(r.Operation()), sql.DisplayIdent(branch), t)
+	if err := s.needsBranch(j.ctx, p); err != nil {
+		return nil, err
 	}
-	scan, err := s.prepareRowLevel(j, p)
+	r.Name = ownName(name, t)
+	read, err := s.prepareRowLevel(j, p, r)
 	if err != nil {
 		return nil, err
 	}
-	if p.spec.GetRowChanges() > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE { // executors read delete files and do not write them yet
-		j.warn(fmt.Sprintf("table %s asks for merge-on-read of %s; its files are written anew (copy-on-write), which every reader reads the same", p.target, strings.ToUpper(r.Operation())))
-		p.spec.RowChanges = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
-	}
-	r.Table, r.Name, r.Schema, r.Lineage = p.target.String(), ownName(name), p.spec.GetSchema(), scan.GetRowLineage()
-	if err := s.positionNames(p.target, p.spec.GetSchema()); err != nil {
-		return nil, err
-	}
+	r.Lineage = read.target.GetTable().GetRowLineage()
 	changes, err := r.Changes()
 	if err != nil {
 		return nil, planFailure(err)
 	}
-	target := &planv1.Source{View: plan.TargetView, Alias: p.target.String(), Kind: &planv1.Source_Table{Table: scan}}
-	a, err := s.analyzeChanges(j, p, r, changes.SQL, target)
+	tasks := plan.RowLevelTasks{Statement: r, Spec: p.spec, Target: read.target, Mode: s.planner(j)}
+	scan := read.target.GetTable()
+	tasks.Whole = r.TakeWhole(scan, read.filters[plan.TargetView].GetExact())
+	if p.whole = tasks.Whole; len(p.whole) > 0 && len(scan.GetFiles()) == 0 { // nothing has to be found
+		return p, s.planChanges(j, p, tasks, "")
+	}
+	a, err := s.analyzeChanges(j, r, changes.SQL, read)
 	if err != nil {
 		return nil, err
 	}
@@ -85,17 +79,16 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	if err != nil {
 		return nil, planFailure(err)
 	}
-	return p, s.planChanges(j, p, plan.RowLevelTasks{
-		Statement: r, Spec: p.spec, Target: target, Why: a.result.GetUnrepeatable(), Mode: s.planner(j),
-		Found: &plan.Found{SQL: a.result.GetSql(), Columns: len(a.result.GetColumns()), Sources: a.sources, Clauses: clauses},
-	}, a)
+	tasks.Why = a.result.GetUnrepeatable()
+	tasks.Found = &plan.Found{SQL: a.result.GetSql(), Columns: len(a.result.GetColumns()), Sources: a.sources, Clauses: clauses}
+	return p, s.planChanges(j, p, tasks, a.result.GetPlanText())
 }
 
-// ownName is the table's name without the branch behind it.
-func ownName(name sql.Name) []string {
+// ownName is the table's name as the statement has it, without the branch behind it.
+func ownName(name sql.Name, t *target) []string {
 	parts := name.Strings()
-	if branch, tag := refOfPart(parts); branch != "" || tag != "" {
-		return parts[:len(parts)-1]
+	if last := len(parts) - 1; !strings.EqualFold(parts[last], t.ident[len(t.ident)-1]) {
+		return parts[:last]
 	}
 	return parts
 }
@@ -111,50 +104,6 @@ func (s *Server) canRowLevel(j *job, t *target, r *plan.RowLevel) error {
 	return nil
 }
 
-// sameTries bounds how often a table is looked at until what is read is what the write was prepared for.
-const sameTries = 10
-
-// prepareRowLevel asks the sink how the table is written and which files it has, of one version and schema.
-func (s *Server) prepareRowLevel(j *job, p *planned) (*planv1.TableScan, error) {
-	for range sameTries {
-		if err := s.prepareInsert(j.ctx, j, p); err != nil {
-			return nil, err
-		}
-		if err := distinctColumns(p.target, p.spec.GetSchema().GetFields()); err != nil {
-			return nil, err
-		}
-		scan, err := s.scanTarget(j.ctx, j, p)
-		if err != nil {
-			return nil, err
-		}
-		if scan.GetVersion() == p.spec.GetBaseVersion() && proto.Equal(namesOf(scan.GetSchema()), namesOf(p.spec.GetSchema())) {
-			scan.WithPositions = true
-			if err := distinctFiles(p.target, scan.GetFiles()); err != nil {
-				return nil, err
-			}
-			return scan, nil
-		}
-	}
-	return nil, fail(codeConflict, "run the statement again", "table %s changed each of the %d times that it was looked at", p.target, sameTries)
-}
-
-// namesOf is what of a schema says that two are the same for reading and writing.
-func namesOf(s *planv1.Schema) *planv1.Schema {
-	out := &planv1.Schema{}
-	for _, f := range s.GetFields() {
-		out.Fields = append(out.Fields, &planv1.Field{Id: f.GetId(), Name: f.GetName(), Required: f.GetRequired()})
-	}
-	return out
-}
-
-func (s *Server) scanTarget(ctx context.Context, j *job, p *planned) (scan *planv1.TableScan, err error) {
-	err = s.overCrashes(ctx, "PlanScan", func() (err error) {
-		scan, err = s.planScanOnce(ctx, j, p.target)
-		return err
-	})
-	return scan, err
-}
-
 // positionColumns are what the view of a table with positions adds to its columns.
 var positionColumns = []string{"_file", "_pos", "_row_id", "_last_updated_sequence_number"}
 
@@ -167,37 +116,13 @@ func (s *Server) positionNames(t *target, schema *planv1.Schema) error {
 	return nil
 }
 
-// analyzeChanges binds the query that finds the changes. Other reads of the same table see the version that is changed.
-func (s *Server) analyzeChanges(j *job, p *planned, r *plan.RowLevel, text string, target *planv1.Source) (*analysis, error) {
+// analyzeChanges binds the query that finds the changes.
+func (s *Server) analyzeChanges(j *job, r *plan.RowLevel, text string, read *rowRead) (*analysis, error) {
 	defer j.timed("analyze", time.Now())
-	req := &executorv1.Analyze{
-		RequestId: uuid.NewString(), Sql: text, NowMicros: j.rec.Submitted.UnixMicro(), Sources: []*planv1.Source{target},
-		Target: &executorv1.RowTarget{View: target.GetView(), Alias: r.Alias()},
-	}
-	if !r.Aliased() {
-		req.Target.Table = r.Name
-	}
-	if s.pool.Connected() == 0 {
-		j.waitsForExecutor()
-	}
-	a := &analysis{}
+	req := read.request(j, r, text)
+	req.Sources = append([]*planv1.Source{read.target}, read.beside...)
+	a := &analysis{sources: read.beside}
 	var err error
-	if a.result, err = s.analyzeOnce(j.ctx, req); err != nil {
-		return nil, err
-	}
-	if len(a.result.GetUnresolved()) == 0 {
-		return a, nil
-	}
-	for _, u := range a.result.GetUnresolved() {
-		src, err := s.resolveBeside(j, p, u, target)
-		if err != nil {
-			return nil, err
-		}
-		a.sources = append(a.sources, src)
-	}
-	req = proto.CloneOf(req)
-	req.RequestId = uuid.NewString()
-	req.Sources = append([]*planv1.Source{target}, a.sources...)
 	if a.result, err = s.analyzeOnce(j.ctx, req); err != nil {
 		return nil, err
 	}
@@ -208,25 +133,13 @@ func (s *Server) analyzeChanges(j *job, p *planned, r *plan.RowLevel, text strin
 	return a, nil
 }
 
-// resolveBeside resolves what the statement reads besides the rows that it changes.
-func (s *Server) resolveBeside(j *job, p *planned, u *executorv1.UnresolvedSource, target *planv1.Source) (*planv1.Source, error) {
-	if len(u.GetTable()) > 0 && u.GetVersion() == "" && u.AsOfMicros == nil {
-		if t, err := s.resolveTable(u.GetTable(), j); err == nil && strings.EqualFold(t.String(), p.target.String()) && p.branch == "" {
-			same := proto.CloneOf(target.GetTable())
-			same.WithPositions, same.RowLineage = false, false
-			return &planv1.Source{View: u.GetView(), Alias: u.GetAlias(), Kind: &planv1.Source_Table{Table: same}}, nil
-		}
-	}
-	return s.resolveSource(j.ctx, j, u)
-}
-
 // planChanges makes tasks of the write.
-func (s *Server) planChanges(j *job, p *planned, tasks plan.RowLevelTasks, a *analysis) error {
-	r, err := s.request(j, &analysis{result: &executorv1.AnalyzeResult{PlanText: a.result.GetPlanText()}})
+func (s *Server) planChanges(j *job, p *planned, tasks plan.RowLevelTasks, engine string) error {
+	r, err := s.request(j, &analysis{result: &executorv1.AnalyzeResult{PlanText: engine}})
 	if err != nil {
 		return err
 	}
-	r.Table = p.target.String()
+	r.Table, r.Commit = p.target.String(), p.commitLines()
 	tasks.Request = r
 	if p.planner, err = tasks.Planner(); err != nil {
 		return planFailure(err)

@@ -32,11 +32,15 @@ func (j *job) noteSources(list []*planv1.Source) {
 
 // noteTable keeps where a table is that a sink has just loaded.
 func (s *Server) noteTable(j *job, t *target, lease *broker.Lease) {
+	s.noteTableAt(j, t, lease.TableLocation())
+}
+
+func (s *Server) noteTableAt(j *job, t *target, location string) {
 	if s.told.lineage == nil {
 		return
 	}
 	table := s.lineageTable(t)
-	table.Location = lease.TableLocation()
+	table.Location = location
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.reads.tables == nil {

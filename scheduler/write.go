@@ -54,6 +54,7 @@ type writeState struct {
 	generations map[string]int // by attempt of an earlier incarnation
 
 	commitStart time.Time // of the newest commit call
+	here        func()    // tells the table's queue that the commit has come, or will not; nil: it was not announced
 }
 
 func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, m *coordinator.Machine) (*writeState, error) {

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"slices"
 	"strings"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
@@ -73,17 +74,21 @@ func (f *filterFinder) query(o *ast.Object) {
 		return
 	}
 	from := &fromClause{finder: f}
-	if !from.collect(o.Obj("from_table"), true) {
+	if !from.collect(o.Obj("from_table"), deciding{where: true}) {
 		return
 	}
 	for _, t := range from.tables {
-		if t.schema == nil || !t.decided {
+		if t.schema == nil || !t.where && len(t.on) == 0 {
 			continue
 		}
 		c := &condition{from: from, table: t, constants: f.constants}
 		pred, exact := allTrue(), true
-		if where := o.Get("where_clause"); !ast.IsNull(where) {
+		if where := o.Get("where_clause"); t.where && !ast.IsNull(where) {
 			pred, exact = c.of(where)
+		}
+		for _, on := range t.on {
+			p, _ := c.of(on)
+			pred, exact = allOf([]*planv1.Predicate{pred, p}), false
 		}
 		f.found[t.node] = &executorv1.SourceFilter{Predicate: pred, Exact: exact && len(from.tables) == 1 && f.wholeQuery(o)}
 	}
@@ -101,21 +106,49 @@ type fromClause struct {
 }
 
 type fromTable struct {
-	node    *ast.Object
-	alias   string
-	schema  *planv1.Schema // nil: not a table, and its columns are not known
-	decided bool           // a row for which WHERE is not true has no effect on the result
+	node   *ast.Object
+	alias  string
+	schema *planv1.Schema // nil: not a table, and its columns are not known
+	deciding
 }
 
-// collect lists the items; false: nothing may be said about any. decided: WHERE decides about the rows of this part.
-func (c *fromClause) collect(o *ast.Object, decided bool) bool {
+// deciding are the conditions that decide about the rows of a part of the FROM clause: a row for which one of them is not true has no effect on the result.
+type deciding struct {
+	where bool        // the WHERE clause
+	on    []ast.Value // ON clauses of joins
+}
+
+// sides of a join by its type: whether what decides about the joined rows decides about those of the left, and of the right side; and the same of its ON
+// clause, which decides about the rows of a side that has no effect by itself where it matches nothing.
+var sides = map[string]struct{ left, right, onLeft, onRight bool }{
+	"INNER": {true, true, true, true},
+	"LEFT":  {left: true, onRight: true},
+	"RIGHT": {right: true, onLeft: true},
+	"SEMI":  {left: true, onLeft: true, onRight: true},
+	"ANTI":  {left: true, onRight: true},
+}
+
+// of are the conditions that decide about the rows of one side of a join.
+func (d deciding) of(passes, on bool, condition ast.Value) deciding {
+	var out deciding
+	if passes {
+		out.where, out.on = d.where, slices.Clone(d.on)
+	}
+	if on && !ast.IsNull(condition) {
+		out.on = append(out.on, condition)
+	}
+	return out
+}
+
+// collect lists the items; false: nothing may be said about any. by decides about the rows of this part.
+func (c *fromClause) collect(o *ast.Object, by deciding) bool {
 	switch {
 	case o == nil:
 		return false
 	case o.Str("type") == "EMPTY":
 		return true
 	case o.Str("type") == "BASE_TABLE":
-		t := &fromTable{node: o, alias: o.Str("alias"), decided: decided && len(o.List("column_name_alias")) == 0}
+		t := &fromTable{node: o, alias: o.Str("alias"), deciding: by}
 		if t.alias == "" {
 			t.alias = o.Str("table_name")
 		}
@@ -125,22 +158,13 @@ func (c *fromClause) collect(o *ast.Object, decided bool) bool {
 		c.tables = append(c.tables, t)
 		return ast.IsNull(o.Get("sample"))
 	case o.Str("type") == "JOIN":
-		left, right := decided, decided
 		switch o.Str("ref_type") {
 		case "REGULAR", "CROSS", "NATURAL":
 		default: // POSITIONAL pairs rows by their place, ASOF takes the nearest
 			return false
 		}
-		switch o.Str("join_type") {
-		case "INNER":
-		case "LEFT", "SEMI", "ANTI":
-			right = false
-		case "RIGHT":
-			left = false
-		default:
-			left, right = false, false
-		}
-		return c.collect(o.Obj("left"), left) && c.collect(o.Obj("right"), right)
+		join, on := sides[o.Str("join_type")], o.Get("condition") // of other joins every row counts
+		return c.collect(o.Obj("left"), by.of(join.left, join.onLeft, on)) && c.collect(o.Obj("right"), by.of(join.right, join.onRight, on))
 	default:
 		c.tables = append(c.tables, &fromTable{node: o, alias: o.Str("alias")})
 		return true

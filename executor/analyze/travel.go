@@ -223,7 +223,8 @@ func (a *analysis) travelMicros(t travel) (int64, error) {
 		if a.ctx.Err() != nil {
 			return 0, err
 		}
-		return 0, refuse(travelHint, "FOR TIMESTAMP AS OF %s is no time: %v", t.time, err)
+		why, _, _ := strings.Cut(err.Error(), "\n") // below stands the query that this function wrote
+		return 0, refuse(travelHint, "FOR TIMESTAMP AS OF %s is no time: %s", t.time, why)
 	}
 	if year := time.UnixMicro(micros).UTC().Year(); year < 1970 || year > 9999 {
 		return 0, refuse(travelHint, "FOR TIMESTAMP AS OF %s is in the year %d", t.time, year)

@@ -22,9 +22,19 @@ func (v *tableView) loadDeletes(ctx context.Context) error {
 	if err := v.loadLineage(ctx); err != nil || v.inst.access.NoDeletes {
 		return err
 	}
+	bitmaps, err := DeletedPositions(ctx, v.scan.GetFiles())
+	if err != nil {
+		return err
+	}
+	return v.keepPositions(ctx, bitmaps)
+}
+
+// DeletedPositions are the rows of data files that deletion vectors and position delete files have deleted, by the path of the data file; each delete file is
+// read once. Files without such deletes are not in it.
+func DeletedPositions(ctx context.Context, files []*planv1.PinnedFile) (map[string]*roaring64.Bitmap, error) {
 	wanted := map[string]*positionFile{} // position delete files, by path
 	bitmaps := map[string]*roaring64.Bitmap{}
-	for _, f := range v.scan.GetFiles() {
+	for _, f := range files {
 		if bitmaps[f.GetPath()] != nil {
 			continue // another range of its rows
 		}
@@ -33,7 +43,7 @@ func (v *tableView) loadDeletes(ctx context.Context) error {
 			case planv1.FileContent_FILE_CONTENT_DELETION_VECTOR:
 				b, err := readVector(d)
 				if err != nil {
-					return deleteFileError(f, err)
+					return nil, deleteFileError(f, err)
 				}
 				bitmaps[f.GetPath()] = b
 			case planv1.FileContent_FILE_CONTENT_POSITION_DELETES:
@@ -48,16 +58,16 @@ func (v *tableView) loadDeletes(ctx context.Context) error {
 				p.into[f.GetName()] = bitmaps[f.GetPath()]
 			case planv1.FileContent_FILE_CONTENT_EQUALITY_DELETES:
 			default:
-				return fmt.Errorf("%s: a delete file of kind %s", d.GetPath(), d.GetContent())
+				return nil, fmt.Errorf("%s: a delete file of kind %s", d.GetPath(), d.GetContent())
 			}
 		}
 	}
 	for _, p := range wanted {
 		if err := p.read(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return v.keepPositions(ctx, bitmaps)
+	return bitmaps, nil
 }
 
 func (v *tableView) keepPositions(ctx context.Context, bitmaps map[string]*roaring64.Bitmap) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/deletes"
 )
 
 // vectorBlob is a deletion vector as Iceberg's Puffin specification has it.
@@ -23,7 +24,7 @@ func vectorBlob(t testing.TB, positions ...uint64) []byte {
 	var bits bytes.Buffer
 	_, err := b.WriteTo(&bits)
 	require.NoError(t, err)
-	body := append(bytes.Clone(vectorMagic), bits.Bytes()...)
+	body := append(bytes.Clone(deletes.VectorMagic), bits.Bytes()...)
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
 	out = append(out, body...)
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(body))
@@ -178,7 +179,7 @@ func TestTableScan_DamagedDeletesAreNamed(t *testing.T) {
 	}{
 		"flipped bit": {flip, 3, "its checksum differs"}, "wrong count": {good, 4, "it has 3 positions, the table says 4"}, "cut": {good[:len(good)-6], 3, "names a length"},
 		"other magic": {sealed([]byte("not a vector at all")), 3, "does not begin as one"}, "short": {[]byte("x"), 0, "a blob of 1 bytes"},
-		"hostile count": {sealed(append(bytes.Clone(vectorMagic), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)), 3, "damaged deletion vector"},
+		"hostile count": {sealed(append(bytes.Clone(deletes.VectorMagic), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)), 3, "damaged deletion vector"},
 		"tail":          {sealed(append(bytes.Clone(good[4:len(good)-4]), 0, 0)), 3, "2 bytes follow the bitmap"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestTableScan_DamagedDeletesAreNamed(t *testing.T) {
 func FuzzVector(f *testing.F) {
 	f.Add(vectorBlob(f, 1, 2, 3)[8:])
 	f.Fuzz(func(_ *testing.T, bits []byte) {
-		body := append(bytes.Clone(vectorMagic), bits...)
+		body := append(bytes.Clone(deletes.VectorMagic), bits...)
 		blob := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 		_, _ = decodeVector(binary.BigEndian.AppendUint32(blob, crc32.ChecksumIEEE(body)))
 	})

@@ -206,4 +206,6 @@ func TestCheckInt96(t *testing.T) { // DuckDB cuts nanoseconds
 	}
 	require.NoError(t, check(files("v", "read_parquet", pins(t, dir+"/micros.parquet", dir+"/null.parquet")), "FROM v"))
 	requireUser(t, check(files("v", "read_parquet", pins(t, dir+"/nested.parquet")), "FROM v"), "nested.parquet", "microsecond")
+	emptied := table("v", "t", []*planv1.Field{fld(1, "ts", typ(planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS))}, nil)
+	require.NoError(t, check(emptied, "FROM v"), "a table without files")
 }

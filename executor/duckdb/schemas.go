@@ -36,8 +36,12 @@ func (i *Instance) groupFiles(ctx context.Context, files []*planv1.PinnedFile) (
 	return out, nil
 }
 
-// schemasByPath reads the schema of every file. Files with equal schemas share one.
+// schemasByPath reads the schema of every file. Files with equal schemas share one. Without files, as an emptied table has, there is nothing to ask:
+// DuckDB refuses an empty list.
 func (i *Instance) schemasByPath(ctx context.Context, files []*planv1.PinnedFile) (map[string]*parquetSchema, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
 	var paths []string
 	seen := map[string]bool{}
 	for _, f := range files {

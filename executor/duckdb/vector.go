@@ -12,27 +12,21 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/deletes"
 )
 
-// vectorMagic begins a deletion vector, behind its length.
-var vectorMagic = []byte{0xD1, 0xD3, 0x39, 0x64}
-
-// The parts of a deletion vector's blob (Iceberg's Puffin specification, deletion-vector-v1): length (4 bytes, big-endian) of magic and bitmap, magic,
-// bitmap in the portable format of 64-bit Roaring bitmaps, CRC-32 (4 bytes, big-endian) of magic and bitmap.
+// The parts of a deletion vector's blob around magic and bitmap; see deletes.EncodeVector.
 const (
 	vectorHead = 4
 	vectorTail = 4
 )
-
-// maxVectorBytes bounds a blob: 2^31 positions in the dense form are 256 MiB.
-const maxVectorBytes = 1 << 29
 
 var errVector = errors.New("damaged deletion vector")
 
 // readVector reads the deletion vector that d places in a Puffin file.
 func readVector(d *planv1.DeleteFile) (*roaring64.Bitmap, error) {
 	size := d.GetContentSize()
-	if size < int64(vectorHead+len(vectorMagic)+vectorTail) || size > maxVectorBytes || d.GetContentOffset() < 0 {
+	if size < int64(vectorHead+len(deletes.VectorMagic)+vectorTail) || size > deletes.MaxVectorBytes || d.GetContentOffset() < 0 {
 		return nil, fmt.Errorf("%s: %w: a blob of %d bytes at %d", d.GetPath(), errVector, size, d.GetContentOffset())
 	}
 	f, err := os.Open(d.GetPath())
@@ -66,7 +60,7 @@ func decodeVector(blob []byte) (b *roaring64.Bitmap, err error) {
 	switch {
 	case int(binary.BigEndian.Uint32(blob)) != len(body):
 		return nil, fmt.Errorf("%w: it names a length of %d, and has %d", errVector, binary.BigEndian.Uint32(blob), len(body))
-	case !bytes.HasPrefix(body, vectorMagic):
+	case !bytes.HasPrefix(body, deletes.VectorMagic):
 		return nil, fmt.Errorf("%w: it does not begin as one", errVector)
 	case crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(blob[len(blob)-vectorTail:]):
 		return nil, fmt.Errorf("%w: its checksum differs", errVector)
@@ -77,7 +71,7 @@ func decodeVector(blob []byte) (b *roaring64.Bitmap, err error) {
 		}
 	}()
 	b = roaring64.New()
-	in := bytes.NewReader(body[len(vectorMagic):])
+	in := bytes.NewReader(body[len(deletes.VectorMagic):])
 	if _, err := b.ReadFrom(in); err != nil {
 		return nil, fmt.Errorf("%w: %w", errVector, err)
 	}

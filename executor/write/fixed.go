@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
+	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
 )
 
@@ -98,15 +99,19 @@ func ignoreClosed(err error) error {
 }
 
 func (p *plan) writerProps() *parquet.WriterProperties {
+	return parquet.NewWriterProperties(parquet.WithCompression(codecOf(p.spec)), parquet.WithCreatedBy("signet"), parquet.WithVersion(parquet.V2_LATEST))
+}
+
+// codecOf is the compression of files that DuckDB does not write.
+func codecOf(spec *planv1.WriteSpec) compress.Compression {
 	codec := map[string]compress.Compression{
 		"uncompressed": compress.Codecs.Uncompressed, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip,
 		"brotli": compress.Codecs.Brotli, "lz4": compress.Codecs.Lz4Raw, "lz4_raw": compress.Codecs.Lz4Raw,
 	}
-	c, ok := codec[p.spec.GetFiles().GetCodec()]
-	if !ok {
-		c = compress.Codecs.Zstd
+	if c, ok := codec[spec.GetFiles().GetCodec()]; ok {
+		return c
 	}
-	return parquet.NewWriterProperties(parquet.WithCompression(c), parquet.WithCreatedBy("signet"), parquet.WithVersion(parquet.V2_LATEST))
+	return compress.Codecs.Zstd
 }
 
 // fixNode copies a schema, with the physical type of the columns in lengths (by path) changed.

@@ -14,6 +14,17 @@ import (
 // sources of the task are bound.
 func Rewrite(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Options) ([]*planv1.DataFile, []*planv1.ReplacedFile, error) {
 	r := &rewrite{inst: inst, task: task, spec: task.GetWrite().GetRewrite(), opts: opts}
+	files, replaced, err := r.run(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return files, append(replaced, r.spec.GetWhole()...), nil
+}
+
+func (r *rewrite) run(ctx context.Context) ([]*planv1.DataFile, []*planv1.ReplacedFile, error) {
+	if r.spec.GetView() == "" && r.spec.GetChanged() == nil { // whole files go, and nothing is read
+		return nil, nil, nil
+	}
 	if err := r.findSource(); err != nil {
 		return nil, nil, err
 	}

@@ -262,6 +262,7 @@ func TestScan_FieldNumbers(t *testing.T) {
 	fields := (&planv1.DataFile{}).ProtoReflect().Descriptor().Fields()
 	for name, num := range map[string]int{
 		"record_count": fieldRecordCount, "size_bytes": fieldSizeBytes, "partition": fieldPartition, "columns": fieldColumns, "split_offsets": fieldOffsets,
+		"content": fieldContent, "content_size": fieldContentSize, "carried_rows": fieldCarried, "updated_rows": fieldFileUpdated,
 	} {
 		for i := range fields.Len() {
 			if f := fields.Get(i); string(f.Name()) == name {
@@ -282,6 +283,12 @@ func TestScan_AgreesWithDecoder(t *testing.T) {
 				RecordCount: rapid.Int64Range(0, 1<<40).Draw(t, "rows"), SizeBytes: rapid.Int64Range(0, 1<<40).Draw(t, "size"),
 				SplitOffsets: rapid.SliceOfN(rapid.Int64(), 0, 5).Draw(t, "offsets"),
 			}
+			if rapid.Bool().Draw(t, "deletes") {
+				f.Content = rapid.SampledFrom([]planv1.FileContent{1, 2, 3, 7}).Draw(t, "content")
+				f.ContentSize = rapid.Int64Range(0, 1<<40).Draw(t, "content size")
+				f.CarriedRows = rapid.Int64Range(0, f.RecordCount).Draw(t, "carried")
+				f.UpdatedRows = rapid.Int64Range(0, f.RecordCount-f.CarriedRows).Draw(t, "updated")
+			}
 			for range rapid.IntRange(0, 3).Draw(t, "columns") {
 				f.Columns = append(f.Columns, &planv1.ColumnMetrics{FieldId: rapid.Int32().Draw(t, "id")})
 			}
@@ -296,8 +303,8 @@ func TestScan_AgreesWithDecoder(t *testing.T) {
 		var want counts
 		for _, f := range in.GetFiles() {
 			want.files++
-			want.rows += f.GetRecordCount()
-			want.bytes += f.GetSizeBytes()
+			n := CountsOf(f)
+			want.rows, want.bytes, want.deleted, want.updated = want.rows+n.Rows, want.bytes+n.Bytes, want.deleted+n.Deleted, want.updated+n.Updated
 			want.elements += int64(len(f.GetColumns()) + len(f.GetPartition()) + len(f.GetSplitOffsets()))
 		}
 		require.Equal(t, want, c)
@@ -317,7 +324,9 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		sum := sha256.Sum256(b)
-		tr := &planv1.ManifestTrailer{Files: r.seen.files, Rows: r.seen.rows, Bytes: r.seen.bytes, Sha256: sum[:]}
+		tr := &planv1.ManifestTrailer{
+			Files: r.seen.files, Rows: r.seen.rows, Bytes: r.seen.bytes, ReplacedFiles: r.seen.replaced, DeletedRows: r.seen.deleted, UpdatedRows: r.seen.updated, Sha256: sum[:],
+		}
 		require.NoError(t, r.Add(trailerChunk(tr)))
 		out, err := r.Files()
 		if err != nil {
@@ -325,7 +334,8 @@ func FuzzReader(f *testing.F) {
 		}
 		var rows, size int64
 		for _, x := range out {
-			rows, size = rows+x.GetRecordCount(), size+x.GetSizeBytes()
+			n := CountsOf(x)
+			rows, size = rows+n.Rows, size+n.Bytes
 		}
 		require.Equal(t, []int64{r.seen.files, r.seen.rows, r.seen.bytes}, []int64{int64(len(out)), rows, size}, "the scan and the decoder disagree")
 	})
@@ -337,12 +347,12 @@ func TestEncode_ReplacedFiles(t *testing.T) {
 	for i := range 1500 {
 		gone = append(gone, &planv1.ReplacedFile{Path: fmt.Sprintf("file:///t/old-%d.parquet", i), RecordCount: 9, DeletedRows: 2, UpdatedRows: 1})
 	}
-	vector := &planv1.DataFile{Path: "dv.puffin", Content: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, RecordCount: 7, SizeBytes: 50}
+	vector := &planv1.DataFile{Path: "dv.puffin", Content: planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, RecordCount: 10, SizeBytes: 5000, ContentSize: 50, CarriedRows: 2, UpdatedRows: 1}
 	chunks, err := Encode(header(), append(files(3), vector), gone...)
 	require.NoError(t, err)
 	r := read(t, chunks)
 	tr := r.Trailer()
-	require.EqualValues(t, []int64{4, 33, 353, 1500, 3007, 1500}, []int64{tr.GetFiles(), tr.GetRows(), tr.GetBytes(), tr.GetReplacedFiles(), tr.GetDeletedRows(), tr.GetUpdatedRows()})
+	require.EqualValues(t, []int64{4, 33, 353, 1500, 3007, 1501}, []int64{tr.GetFiles(), tr.GetRows(), tr.GetBytes(), tr.GetReplacedFiles(), tr.GetDeletedRows(), tr.GetUpdatedRows()})
 	n := 0
 	for f, err := range r.Replaced() {
 		require.NoError(t, err)
@@ -369,5 +379,8 @@ func TestEncode_ReplacedFiles(t *testing.T) {
 		require.ErrorIs(t, r.Add(trailerChunk(lie)), ErrTotals, name)
 	}
 	_, err = Encode(header(), nil, &planv1.ReplacedFile{Path: "p", DeletedRows: -1})
+	require.ErrorIs(t, err, ErrMalformed)
+	vector.CarriedRows = 10
+	_, err = Encode(header(), []*planv1.DataFile{vector})
 	require.ErrorIs(t, err, ErrMalformed)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
 
 // counts is what a scan of raw bytes finds.
@@ -23,6 +25,9 @@ const (
 	fieldColumns     = 6
 	fieldOffsets     = 7
 	fieldContent     = 9
+	fieldContentSize = 12
+	fieldCarried     = 13
+	fieldFileUpdated = 14
 	// Of ReplacedFile: record_count, deleted_rows, updated_rows.
 	fieldReplacedRows = 2
 	fieldDeleted      = 3
@@ -72,7 +77,7 @@ func scanFiles(b []byte, l *Limits) (c counts, err error) {
 
 // scanFile reads one DataFile. Of a repeated scalar the last one counts, as in a decoder.
 func (c *counts) scanFile(b []byte, l *Limits) error {
-	var rows, size, content int64
+	var rows, size, content, contentSize, carried, updated int64
 	elements := 0
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
@@ -86,7 +91,7 @@ func (c *counts) scanFile(b []byte, l *Limits) error {
 		}
 		value, b = value[:n], b[n:]
 		switch num {
-		case fieldRecordCount, fieldSizeBytes, fieldContent:
+		case fieldRecordCount, fieldSizeBytes, fieldContent, fieldContentSize, fieldCarried, fieldFileUpdated:
 			v, err := scanCount(typ, value)
 			if err != nil {
 				return err
@@ -96,6 +101,12 @@ func (c *counts) scanFile(b []byte, l *Limits) error {
 				rows = v
 			case fieldSizeBytes:
 				size = v
+			case fieldContentSize:
+				contentSize = v
+			case fieldCarried:
+				carried = v
+			case fieldFileUpdated:
+				updated = v
 			default:
 				content = v
 			}
@@ -109,14 +120,22 @@ func (c *counts) scanFile(b []byte, l *Limits) error {
 		}
 	}
 	c.elements += int64(elements)
-	var okR, okB bool
-	if content == 0 {
-		c.rows, okR = addInt64(c.rows, rows)
-	} else { // a delete file
-		c.deleted, okR = addInt64(c.deleted, rows)
+	return c.add(CountsOf(&planv1.DataFile{
+		RecordCount: rows, SizeBytes: size, Content: planv1.FileContent(int32(content)), ContentSize: contentSize, CarriedRows: carried, UpdatedRows: updated, //nolint:gosec // as a decoder
+	}))
+}
+
+// add adds the counts of one file.
+func (c *counts) add(f Counts) error {
+	if f.Deleted < 0 {
+		return fmt.Errorf("%w: a delete file has fewer rows than it says were deleted before, or are changed", ErrMalformed)
 	}
-	c.bytes, okB = addInt64(c.bytes, size)
-	if !okR || !okB {
+	var okR, okB, okD, okU bool
+	c.rows, okR = addInt64(c.rows, f.Rows)
+	c.bytes, okB = addInt64(c.bytes, f.Bytes)
+	c.deleted, okD = addInt64(c.deleted, f.Deleted)
+	c.updated, okU = addInt64(c.updated, f.Updated)
+	if !okR || !okB || !okD || !okU {
 		return fmt.Errorf("%w: totals overflow", ErrTooLarge)
 	}
 	return nil

@@ -47,7 +47,7 @@ func (w *Writer) Add(f *planv1.DataFile) error {
 }
 
 func (w *Writer) add(f *planv1.DataFile) error {
-	if f.GetRecordCount() < 0 || f.GetSizeBytes() < 0 {
+	if negative(f) {
 		return fmt.Errorf("%w: %q has a negative count", ErrMalformed, f.GetPath())
 	}
 	rec, err := proto.Marshal(f)
@@ -59,11 +59,11 @@ func (w *Writer) add(f *planv1.DataFile) error {
 	}
 	t := &w.trailer
 	t.Files++
-	counted := &t.Rows
-	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-		counted = &t.DeletedRows
+	c := CountsOf(f)
+	if err := count(f.GetPath(), &t.Rows, c.Rows, &t.Bytes, c.Bytes); err != nil {
+		return err
 	}
-	return count(f.GetPath(), counted, f.GetRecordCount(), &t.Bytes, f.GetSizeBytes())
+	return count(f.GetPath(), &t.DeletedRows, c.Deleted, &t.UpdatedRows, c.Updated)
 }
 
 // Replace appends one file that is replaced.

@@ -14,6 +14,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/manifest"
 )
 
 // ErrManifest is wrapped by every error about a stream of task manifests that is out of order, cut, or does not add up.
@@ -44,13 +45,8 @@ func (t *tally) add(o tally) {
 
 // file counts a data file, or a delete file, whose rows are deleted ones.
 func (t *tally) file(f *planv1.DataFile) {
-	t.Files++
-	t.Bytes += f.GetSizeBytes()
-	if f.GetContent() == planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-		t.Rows += f.GetRecordCount()
-	} else {
-		t.DeletedRows += f.GetRecordCount()
-	}
+	c := manifest.CountsOf(f)
+	t.add(tally{Files: 1, Rows: c.Rows, Bytes: c.Bytes, DeletedRows: c.Deleted, UpdatedRows: c.Updated})
 }
 
 func (t *tally) replaced(f *planv1.ReplacedFile) {

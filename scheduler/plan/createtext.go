@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,6 +19,9 @@ func CreateText(table string, d *sinkv1.DescribeTableResponse) string {
 	var columns, parts, sorts, properties []string
 	for _, f := range fields {
 		text := sql.DisplayIdent(f.GetName()) + " " + TypeText(f.GetType()) + notNull(f)
+		if v := f.GetWriteDefault(); v.GetKind() != nil {
+			text += " DEFAULT " + defaultText(v, f.GetType())
+		}
 		if f.GetDoc() != "" {
 			text += " COMMENT " + sql.QuoteString(f.GetDoc())
 		}
@@ -63,4 +67,12 @@ func CreateText(table string, d *sinkv1.DescribeTableResponse) string {
 		}
 	}
 	return out
+}
+
+// defaultText is a column's default as DEFAULT takes it.
+func defaultText(v *planv1.Value, t *planv1.Type) string {
+	if b, ok := v.GetKind().(*planv1.Value_Binary); ok && t.GetKind() != planv1.TypeKind_TYPE_KIND_UUID {
+		return "X'" + hex.EncodeToString(b.Binary) + "'"
+	}
+	return valueText(v, t)
 }

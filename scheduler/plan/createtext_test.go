@@ -12,7 +12,7 @@ import (
 
 // What SHOW CREATE TABLE prints is read again as the same definition.
 func TestCreateText_IsReadAgain(t *testing.T) {
-	const text = `CREATE TABLE lake.x."odd name" (id BIGINT NOT NULL COMMENT 'it''s', "a b" STRUCT(x INTEGER, y VARCHAR[]), ts TIMESTAMP) ` +
+	const text = `CREATE TABLE lake.x."odd name" (id BIGINT NOT NULL COMMENT 'it''s', "a b" STRUCT(x INTEGER, y VARCHAR[]), ts TIMESTAMP, d DOUBLE DEFAULT 1.5, n INTEGER NOT NULL DEFAULT -7 COMMENT 'n', b BLOB DEFAULT X'00ff', t VARCHAR DEFAULT 'it''s', o BOOLEAN DEFAULT TRUE, p DECIMAL(9,2) DEFAULT -0.50) ` +
 		`PARTITIONED BY (day(ts), bucket(4, id)) ORDERED BY (id DESC, ts, truncate(3, id) NULLS LAST) WITH ('format-version' = '2', 'k' = 'v')`
 	s, err := sql.Parse(text)
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefini
 	out := &sinkv1.TableDefinition{Schema: &planv1.Schema{}, Properties: c.Properties}
 	if c.Query == nil {
 		for _, col := range c.Columns {
-			out.Schema.Fields = append(out.Schema.Fields, &planv1.Field{Name: col.Name.Text, Type: col.Type, Required: col.Required, Doc: col.Comment})
+			out.Schema.Fields = append(out.Schema.Fields, &planv1.Field{Name: col.Name.Text, Type: col.Type, Required: col.Required, Doc: col.Comment, WriteDefault: col.Default})
 		}
 	} else {
 		fields, err := queryFields(c, query)

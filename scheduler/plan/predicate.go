@@ -88,6 +88,14 @@ func And(terms ...*planv1.Predicate) *planv1.Predicate {
 	return &planv1.Predicate{Kind: &planv1.Predicate_All{All: &planv1.Predicates{Terms: terms}}}
 }
 
+// Or is true where one of the terms is.
+func Or(terms ...*planv1.Predicate) *planv1.Predicate {
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	return &planv1.Predicate{Kind: &planv1.Predicate_Any{Any: &planv1.Predicates{Terms: terms}}}
+}
+
 // IsNullPredicate is true where a column is NULL.
 func IsNullPredicate(id int32) *planv1.Predicate {
 	return &planv1.Predicate{Kind: &planv1.Predicate_IsNull{IsNull: &planv1.IsNull{FieldId: id}}}

@@ -14,10 +14,12 @@ type RowLevelTasks struct {
 	Statement *RowLevel
 	Spec      *planv1.WriteSpec
 	Target    *planv1.Source // the table's files, with positions
-	Found     *Found
-	Why       string  // why there is one task; empty: the sizes decide
-	Request   Request // Limits, Root
-	Mode      Mode
+	// Whole are files of the table, none of Target's, of which every row goes: the commit removes them, and nothing reads them.
+	Whole   []*planv1.ReplacedFile
+	Found   *Found  // nil: nothing but whole files goes
+	Why     string  // why there is one task; empty: the sizes decide
+	Request Request // Limits, Root
+	Mode    Mode
 }
 
 // Found is an analysed query of changes.
@@ -30,6 +32,9 @@ type Found struct {
 
 // Tasks is how many tasks the table's files make: each file is whole in one of them.
 func (r *RowLevelTasks) Tasks() int {
+	if r.Found == nil {
+		return max(1, len(r.wholeLists()))
+	}
 	if r.Why != "" {
 		return 1
 	}
@@ -42,6 +47,9 @@ func (r *RowLevelTasks) shares() Split {
 
 // Planner makes the planner of the write.
 func (r *RowLevelTasks) Planner() (Planner, error) {
+	if r.Found == nil {
+		return r.wholePlanner()
+	}
 	split := r.shares()
 	whole, inserts := len(split.Shares) == 1, r.Statement.Inserts()
 	// One task finds everything. Of several each finds the rows of its files; which rows are new, only one can tell that sees the whole table.
@@ -56,11 +64,18 @@ func (r *RowLevelTasks) Planner() (Planner, error) {
 	if !whole && inserts {
 		tasks = append(tasks, r.task(r.found("IS NULL"), r.Target, false))
 	}
+	for i, list := range r.wholeLists() {
+		if i == len(tasks) {
+			tasks = append(tasks, r.wholeTask())
+			tasks[i].Sources = append([]*planv1.Source{withoutFiles(r.Target)}, r.Found.Sources...)
+		}
+		tasks[i].GetWrite().GetRewrite().Whole = list
+	}
 	for i, t := range tasks {
 		t.Task = int32(i) //nolint:gosec // bounded by Validate
 	}
 	p := Physical{Tasks: tasks, Columns: [][]*planv1.Column{r.columns()}, Spec: r.Spec, Repeat: []bool{true}, Request: r.Request, Mode: r.Mode}
-	p.Above = []*Node{{Op: OpCommit, Label: r.label()}, {Op: OpWrite, Label: r.Statement.Table, Details: r.details(split)}}
+	p.Above = []*Node{{Op: OpCommit, Label: r.label(), Details: r.Request.Commit}, {Op: OpWrite, Label: r.Statement.Table, Details: r.details(split)}}
 	return FromPhysical(r.Mode, p)
 }
 
@@ -214,6 +229,9 @@ func (r *RowLevelTasks) details(split Split) []string {
 		how = "merge-on-read: changed rows go into deletion vectors"
 	}
 	out := []string{how}
+	if text := r.wholeText(); text != "" {
+		out = append(out, text)
+	}
 	if split.Reason != "" {
 		out = append(out, "not split: "+split.Reason)
 	}

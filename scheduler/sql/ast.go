@@ -45,6 +45,7 @@ type ColumnDef struct {
 	Type     *planv1.Type // nil in the column list of CREATE TABLE AS
 	Required bool
 	Comment  string
+	Default  *planv1.Value // as ALTER TABLE … ADD COLUMN has it: a literal, of the column's type only for the sink; nil without one
 }
 
 // PartitionTerm is one term of PARTITIONED BY.

@@ -93,6 +93,9 @@ func dumpCreate(b *strings.Builder, s *CreateTable) {
 		if c.Required {
 			b.WriteString(" required")
 		}
+		if c.Default != nil {
+			fmt.Fprintf(b, " default %v", c.Default.GetKind())
+		}
 		if c.Comment != "" {
 			fmt.Fprintf(b, " %q", c.Comment)
 		}

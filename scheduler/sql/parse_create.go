@@ -188,7 +188,7 @@ func (p *parser) columnDef(c *CreateTable) error {
 		if col.Type, err = p.typ(); err != nil {
 			return err
 		}
-		if col.Required, col.Comment, err = p.columnOptions(); err != nil {
+		if err := p.columnOptions(&col); err != nil {
 			return err
 		}
 	}
@@ -196,28 +196,35 @@ func (p *parser) columnDef(c *CreateTable) error {
 	return nil
 }
 
-// columnOptions reads NOT NULL, NULL and COMMENT 'text' behind a column or field.
-func (p *parser) columnOptions() (required bool, comment string, err error) {
+// columnOptions reads NOT NULL, NULL, DEFAULT value and COMMENT 'text' behind a column.
+func (p *parser) columnOptions(col *ColumnDef) error {
 	for {
 		t := p.peek()
 		switch {
 		case p.accept("NOT", "NULL"):
-			required = true
+			col.Required = true
 		case p.accept("NULL"):
 		case p.accept("COMMENT"):
 			if p.peek().Kind != KindString {
-				return false, "", p.unexpected("a string", "for example COMMENT 'in metres'")
+				return p.unexpected("a string", "for example COMMENT 'in metres'")
 			}
-			comment = p.peek().Value
+			col.Comment = p.peek().Value
 			p.pos++
-		case t.is("DEFAULT"):
-			return false, "", p.fail("DEFAULT is not supported yet", "give the value in the query")
+		case p.accept("DEFAULT"):
+			at := p.peek()
+			v, err := p.constant()
+			if err != nil {
+				return err
+			}
+			if col.Default = v.Value; v.Value == nil && col.Required {
+				return p.failAt(at, "the default of a required column cannot be NULL", "leave DEFAULT NULL out")
+			}
 		case t.isAny("PRIMARY", "UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT"):
-			return false, "", p.fail(keyword(t)+" is not supported: no engine would enforce it on the table", "leave the constraint out")
+			return p.fail(keyword(t)+" is not supported: no engine would enforce it on the table", "leave the constraint out")
 		case t.isAny("GENERATED", "AS", "COLLATE", "IDENTITY", "AUTO_INCREMENT"):
-			return false, "", p.fail(keyword(t)+" is not supported in a column definition", "leave it out")
+			return p.fail(keyword(t)+" is not supported in a column definition", "leave it out")
 		default:
-			return required, comment, nil
+			return nil
 		}
 	}
 }

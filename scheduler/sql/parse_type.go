@@ -46,7 +46,7 @@ var unstorable = map[string]string{
 	"UHUGEINT": "DECIMAL(38, 0)", "UINT128": "DECIMAL(38, 0)", "BIGNUM": "DECIMAL(38, 0) or VARCHAR", "VARINT": "DECIMAL(38, 0) or VARCHAR",
 	"TIMESTAMP_S": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP", "DATETIME": "TIMESTAMP", "TIMETZ": "TIME", "INTERVAL": "BIGINT, or VARCHAR",
 	"JSON": "VARCHAR", "ENUM": "VARCHAR", "UNION": "a STRUCT with one field for each member", "BIT": "BLOB", "BITSTRING": "BLOB",
-	"VARIANT": "VARCHAR with JSON text", "GEOMETRY": "BLOB with WKB", "CHAR": "VARCHAR", "CHARACTER": "VARCHAR", "BPCHAR": "VARCHAR",
+	"VARIANT": "VARCHAR with JSON text", "GEOMETRY": "BLOB with WKB", "GEOGRAPHY": "BLOB with WKB", "CHAR": "VARCHAR", "CHARACTER": "VARCHAR", "BPCHAR": "VARCHAR",
 	"NVARCHAR": "VARCHAR", "OID": "BIGINT", "UNSIGNED": "BIGINT",
 }
 
@@ -291,9 +291,15 @@ func (p *parser) structType() (*planv1.Type, error) {
 		if f.Type, err = p.typ(); err != nil {
 			return nil, err
 		}
-		if f.Required, f.Doc, err = p.columnOptions(); err != nil {
+		var options ColumnDef
+		begin := p.peek()
+		if err := p.columnOptions(&options); err != nil {
 			return nil, err
 		}
+		if options.Default != nil {
+			return nil, p.failAt(begin, "a field of a struct takes no DEFAULT", "give the column one, or the field a value in the query")
+		}
+		f.Required, f.Doc = options.Required, options.Comment
 		out.Fields = append(out.Fields, f)
 		if !p.accept(",") {
 			return out, p.expect(closing, "fields are separated by commas")

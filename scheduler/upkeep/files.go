@@ -11,6 +11,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/icemanifest"
 )
 
 // Kind is what a file is to its table.
@@ -93,29 +94,34 @@ func manifests(ctx context.Context, uri string) (out []iceberg.ManifestFile, err
 	return out, err
 }
 
-// files visits the files that a manifest names: live ones, or also those that it says are deleted.
+// files visits the files that a manifest names: live ones, or also those that it says are deleted. What the manifest is, the list says: headers of other
+// writers lack keys.
 func files(ctx context.Context, m iceberg.ManifestFile, live bool, visit func(uri string, kind Kind)) error {
 	return guarded(m.FilePath(), func() error {
 		raw, err := read(ctx, m.FilePath())
 		if err != nil {
 			return err
 		}
-		entries, err := iceberg.ReadManifest(m, bytes.NewReader(raw), live)
+		held, err := icemanifest.Read(raw, icemanifest.Record{
+			Content: int32(m.ManifestContent()), SequenceNumber: m.SequenceNum(), SnapshotID: m.SnapshotID(), FirstRowID: m.FirstRowID(),
+		})
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			visit(e.DataFile().FilePath(), kindOf(e.DataFile().ContentType()))
+		for _, e := range held.Entries {
+			if e.Live() || !live {
+				visit(e.Path, kindOf(e.Content))
+			}
 		}
 		return nil
 	})
 }
 
-func kindOf(c iceberg.ManifestEntryContent) Kind {
-	switch c {
-	case iceberg.EntryContentPosDeletes:
+func kindOf(content int64) Kind {
+	switch content {
+	case icemanifest.PositionDeletes:
 		return PositionDeletes
-	case iceberg.EntryContentEqDeletes:
+	case icemanifest.EqualityDeletes:
 		return EqualityDeletes
 	}
 	return Data

@@ -77,6 +77,11 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 	if many {
 		b.partitions = -1
 	}
+	if len(b.units) > 1 {
+		if err := b.join(); err != nil {
+			return nil, err
+		}
+	}
 	return b, nil
 }
 

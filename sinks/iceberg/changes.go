@@ -24,11 +24,19 @@ type change struct {
 	path             string
 	content          int64 // FileContent
 	records          int64
-	deleted, updated int64 // rows of a replaced file
+	deleted, updated int64 // rows that the statement deletes and changes
 	size             int64
 	offset, length   int64 // deletion vectors
 	referenced       string
 	tuple            []byte // partitions: tupleKey
+}
+
+// bytes of a delete file: of a deletion vector its own, for one object holds several.
+func (c *change) bytes() int64 {
+	if c.content == int64(planv1.FileContent_FILE_CONTENT_DELETION_VECTOR) {
+		return c.length
+	}
+	return c.size
 }
 
 const changeSchema = `{"type":"record","name":"change","fields":[{"name":"kind","type":"int"},{"name":"path","type":"string"},{"name":"content","type":"int"},` +
@@ -64,8 +72,9 @@ func (l *changeLog) add(c *change) error {
 		l.update += c.updated
 	case changeDeletes:
 		l.files++
-		l.bytes += c.size
-		l.deleted += c.records
+		l.bytes += c.bytes()
+		l.deleted += c.deleted
+		l.update += c.updated
 	}
 	return l.out.Done(row)
 }
@@ -152,14 +161,14 @@ func (b *batch) change(got *changeLog, c *change) error {
 		b.deletes[c.referenced] = append(b.deletes[c.referenced], c)
 		if vector {
 			b.added.vectors++
-			b.added.bytes += c.length
 		} else {
 			b.added.positionFiles++
-			b.added.bytes += c.size
 		}
+		b.added.bytes += c.bytes()
 		b.added.positions += c.records
 		got.files++
-		got.deleted += c.records
+		got.deleted += c.deleted
+		got.update += c.updated
 	case changePartition:
 		b.written[string(c.tuple)] = true
 	default:

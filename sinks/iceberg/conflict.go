@@ -157,7 +157,8 @@ func (r *removal) newDeletes(e *icemanifest.Entry, where string, global bool) er
 	default:
 		victim = r.anyOf(func(f *removed) bool { return f.place == where })
 	}
-	if victim == "" && e.Referenced == "" && b.operation() != "delete" { // deletes by value, or of several files
+	// Deletes by value, or of several files: a deletion vector hides those by position.
+	if victim == "" && e.Referenced == "" && (b.operation() != "delete" || !equality && r.base.FormatVersion >= 3) {
 		for path, t := range r.targets {
 			if (equality && global || t.place == where) && (victim == "" || path < victim) {
 				victim = path

@@ -78,6 +78,10 @@ func TestCreateTable_RefusesByName(t *testing.T) {
 	}
 	withDefault := field("d", kInt)
 	withDefault.WriteDefault = vInt(5)
+	wrongDefault := field("d", kInt)
+	wrongDefault.WriteDefault = vStr("x")
+	wrong := with(wrongDefault)
+	wrong.Properties = map[string]string{"format-version": "3"}
 	for want, def := range map[string]*sinkv1.TableDefinition{
 		"at least one column":              with(),
 		`column "": a column needs a name`: with(field("", kInt)),
@@ -92,6 +96,7 @@ func TestCreateTable_RefusesByName(t *testing.T) {
 		"column d: decimal(2, 3)":                          with(decimal("d", 2, 3)),
 		"column f: fixed[0]":                               with(field("f", kFixed)),
 		"column d: a default needs table format version 3": with(withDefault),
+		"its default: 'x' is not a value of type int":      wrong,
 		"two columns have the path a.b": with(field("a.b", kInt), &planv1.Field{Name: "a", Type: &planv1.Type{
 			Kind: planv1.TypeKind_TYPE_KIND_STRUCT, Fields: []*planv1.Field{field("b", kInt)},
 		}}),
@@ -101,6 +106,9 @@ func TestCreateTable_RefusesByName(t *testing.T) {
 		"encrypted tables":                                   simple(map[string]string{"encryption.key-id": "1"}),
 		"written as parquet only":                            simple(map[string]string{"write.format.default": "avro"}),
 		"write.target-file-size-bytes=-5":                    simple(map[string]string{"write.target-file-size-bytes": "-5"}),
+		"commit.retry.num-retries=many: it must be a whole":  simple(map[string]string{"commit.retry.num-retries": "many"}),
+		"min-snapshots-to-keep=-1: it must be a positive":    simple(map[string]string{"history.expire.min-snapshots-to-keep": "-1"}),
+		"write.delete.mode=fast: it must be copy-on-write":   simple(map[string]string{"write.delete.mode": "fast"}),
 		"write.parquet.compression-codec=lzo":                simple(map[string]string{"write.parquet.compression-codec": "lzo"}),
 		"write.metadata.metrics.column.id=all":               simple(map[string]string{"write.metadata.metrics.column.id": "all"}),
 		"partition by column nope":                           {Schema: simple(nil).GetSchema(), Partition: []*sinkv1.PartitionClause{clause("nope", tIdentity)}},

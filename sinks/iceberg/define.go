@@ -11,6 +11,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/sinks/iceberg/internal/evolve"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 
@@ -88,6 +89,13 @@ func (d *definition) fields(fields []*planv1.Field, prefix string) error {
 		}
 		if err := d.column(f.GetType(), path); err != nil {
 			return err
+		}
+		if f.GetWriteDefault().GetKind() != nil {
+			v, err := evolve.Literal(f.GetType(), f.GetWriteDefault())
+			if err != nil {
+				return fmt.Errorf("column %s: its default: %w", path, err)
+			}
+			f.WriteDefault = v
 		}
 	}
 	return nil
@@ -184,10 +192,11 @@ func checkProperty(key, text string) error {
 	case key == propFormat && !strings.EqualFold(text, "parquet"):
 		return fmt.Errorf("data files are written as parquet only")
 	}
+	if err := checkValue(key, text); err != nil {
+		return err
+	}
 	p := &properties{all: map[string]string{key: text}}
 	switch {
-	case key == propTargetFileSize || key == propRowGroupBytes || key == propRowGroupRows || key == propManifestSize || key == propMetricsMax:
-		p.positive(key, 0)
 	case key == propMetricsDefault || strings.HasPrefix(key, propMetricsColumn):
 		p.mode(key)
 	case key == propCodec || key == propPageVersion:

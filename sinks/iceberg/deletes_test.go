@@ -208,3 +208,60 @@ func TestStage_RefusesDeleteFilesThatDoNotFit(t *testing.T) {
 	d := mergeOnRead(h, c, "delete").deletesOf(f, 1)
 	refused(t, app.stage([]*planv1.DataFile{d}), sdk.Permanent, "changed rows are stored as")
 }
+
+// A table of version 2 that becomes one of version 3: a new deletion vector takes the place of the position delete files of its data file, and of no other.
+func TestDeletes_AVectorReplacesPositionDeleteFiles(t *testing.T) {
+	h, c := partitioned(t, "upgraded", "2")
+	j := newJob(t, h, c)
+	a, b := j.in("a", 0, 10), j.in("a", 1, 10)
+	j.land([]*planv1.DataFile{a, b})
+	for range 2 {
+		old := mergeOnRead(h, c, "delete")
+		old.land([]*planv1.DataFile{old.deletesOf(a, 1), old.deletesOf(b, 1)})
+	}
+	planned := newRowLevel(h, c, "delete")
+	h.alter(map[string]any{"action": "upgrade-format-version", "format-version": 3})
+	require.NoError(t, planned.stage([]*planv1.DataFile{planned.deletesOf(a, 1)}))
+	planned.refused("its format version was 2 when the job was planned and is 3 now", "run the job again")
+
+	del := newRowLevel(h, c, "delete")
+	v := del.deletesOf(a, 3)
+	v.CarriedRows = 2
+	del.land([]*planv1.DataFile{v})
+	require.Equal(t, map[string]int{a.GetPath(): 1, b.GetPath(): 2}, h.deletesNow())
+	h.wantSummary(map[string]string{
+		"operation": "delete", "added-dvs": "1", "added-position-deletes": "3", "removed-position-delete-files": "2", "removed-position-deletes": "2", "removed-delete-files": "2",
+		"total-position-deletes": "5", "total-delete-files": "3",
+	})
+}
+
+// What a statement deletes and changes is told apart, and what was deleted before counts as neither.
+func TestDeletes_CountTheRowsOfTheStatement(t *testing.T) {
+	h, c := versioned(t, "counted", "3")
+	j := newJob(t, h, c)
+	f := j.plainFile(0, 100)
+	j.land([]*planv1.DataFile{f})
+	up := mergeOnRead(h, c, "update")
+	d := up.deletesOf(f, 10)
+	d.CarriedRows, d.UpdatedRows = 3, 5
+	up.land([]*planv1.DataFile{up.plainFile(1, 5), d})
+	require.EqualValues(t, []int64{2, 5, 5, 44 + 1005}, []int64{up.totals.GetDeletedRows(), up.totals.GetUpdatedRows(), up.totals.GetRows(), up.totals.GetBytes()})
+	h.wantSummary(map[string]string{"operation": "overwrite", "added-position-deletes": "10", "added-records": "5"})
+}
+
+// A file of which nothing is left goes, and its deletes with it, beside deletes of other files.
+func TestDeletes_BesideAFileThatGoesWhole(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version string) {
+		h, c := versioned(t, "whole", version)
+		j := newJob(t, h, c)
+		a, b := j.plainFile(0, 100), j.plainFile(1, 100)
+		j.land([]*planv1.DataFile{a, b})
+		otherDeletes(h, c, a)
+		del := newRowLevel(h, c, "delete")
+		del.replaced = []*planv1.ReplacedFile{{Path: a.GetPath(), RecordCount: 99, DeletedRows: 99}}
+		del.land([]*planv1.DataFile{del.deletesOf(b, 4)})
+		require.Equal(t, []string{b.GetPath()}, h.livePaths())
+		require.Equal(t, map[string]int{b.GetPath(): 1}, h.deletesNow())
+		h.wantSummary(map[string]string{"operation": "delete", "deleted-data-files": "1", "deleted-records": "100", "removed-delete-files": "1", "added-delete-files": "1", "total-delete-files": "1", "total-records": "100"})
+	})
+}

@@ -18,6 +18,9 @@ func (b *batch) landable(t *table) error {
 	if t.FormatVersion != int(p.GetFormatVersion()) && (p.GetFormatVersion() == 1 || t.FormatVersion < int(p.GetFormatVersion())) {
 		return fmt.Errorf("its format version was %d when the job was planned and is %d now; run the job again", p.GetFormatVersion(), t.FormatVersion)
 	}
+	if p.GetRowChanges() == planv1.RowChanges_ROW_CHANGES_POSITION_DELETES && t.FormatVersion >= 3 {
+		return fmt.Errorf("its format version was %d when the job was planned and is %d now, which has deletion vectors in place of position delete files; run the job again", p.GetFormatVersion(), t.FormatVersion)
+	}
 	written, err := t.Schema(p.GetSchemaId())
 	if err != nil {
 		return err
@@ -32,7 +35,7 @@ func (b *batch) landable(t *table) error {
 	if spec == nil || !spec.Equal(p.partition) {
 		return fmt.Errorf("partition spec %d, for which the files were written, has been removed or replaced; run the job again", p.GetSpecId())
 	}
-	if t.CurrentSchemaID == p.GetSchemaId() {
+	if t.CurrentSchemaID == p.GetSchemaId() || b.files == 0 { // what only removes files leaves none behind that could lack a column
 		return nil
 	}
 	current, err := t.CurrentSchema()

@@ -81,13 +81,12 @@ func (j *job) stage(groups ...[]*planv1.DataFile) error {
 			send(&sinkv1.StageRequest{Part: &sinkv1.StageRequest_Manifest{Manifest: c}})
 		}
 		for _, f := range g {
+			n := manifest.CountsOf(f)
 			totals.Files++
-			if f.GetContent() == planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-				totals.Rows += f.GetRecordCount()
-			} else {
-				totals.DeletedRows += f.GetRecordCount()
-			}
-			totals.Bytes += f.GetSizeBytes()
+			totals.Rows += n.Rows
+			totals.Bytes += n.Bytes
+			totals.DeletedRows += n.Deleted
+			totals.UpdatedRows += n.Updated
 		}
 	}
 	send(&sinkv1.StageRequest{Part: &sinkv1.StageRequest_Trailer{Trailer: &sinkv1.StageTrailer{Manifests: int64(len(groups)), Totals: totals}}})

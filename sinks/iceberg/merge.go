@@ -87,7 +87,7 @@ func (r *removal) mergeInto(ctx context.Context, manifests []icefile.Manifest, p
 	g.SetLimit(parallelReads)
 	for n, i := range places {
 		g.Go(func() (err error) {
-			held[n], err = r.a.read(gctx, &manifests[i])
+			held[n], err = r.read(gctx, &manifests[i])
 			return err
 		})
 	}

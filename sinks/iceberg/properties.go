@@ -135,6 +135,8 @@ func (p *properties) dataLocation(tableLocation string) string {
 // unhonoured names properties that ask for something that neither the sink nor an executor does. A key that ends in a dot stands for all that begin with it.
 var unhonoured = []struct{ key, why string }{
 	{"commit.retry.", "the scheduler decides how often a commit is tried"},
+	{"write.delete.format.default", "position delete files are written as Parquet"},
+	{"write.delete.granularity", "each position delete file is about one data file"},
 	{"write.location-provider.impl", "files are laid out by job and task"},
 	{"write.metadata.path", "Iceberg manifests are written below the table's location"},
 	{"write.object-storage.enabled", "files are laid out by job and task"},
@@ -156,7 +158,7 @@ var unhonoured = []struct{ key, why string }{
 
 // harmless are values by which a property of the list above asks for what happens anyway.
 var harmless = map[string]string{
-	"write.object-storage.enabled":  "false",
+	"write.delete.format.default": "parquet", "write.delete.granularity": "file", "write.object-storage.enabled": "false",
 	"write.summary.partition-limit": "0", "write.wap.enabled": "false", "write.parquet.shred-variants": "false", propFormat: "parquet",
 }
 

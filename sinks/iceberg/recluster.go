@@ -144,7 +144,7 @@ func (r *reclustering) group(ctx context.Context, g *manifestGroup, manifests []
 	eg.SetLimit(parallelReads)
 	for n, i := range g.at {
 		eg.Go(func() (err error) {
-			held[n], err = r.a.read(ectx, &manifests[i])
+			held[n], err = r.read(ectx, &manifests[i])
 			return err
 		})
 	}

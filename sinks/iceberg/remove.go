@@ -121,7 +121,7 @@ func oldestData(manifests []icefile.Manifest, now int64) int64 {
 
 // manifest rewrites one manifest if the commit removes something of it.
 func (r *removal) manifest(ctx context.Context, m *icefile.Manifest, n int, oldest int64) error {
-	held, err := r.a.read(ctx, m)
+	held, err := r.read(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -204,7 +204,8 @@ func (sc *scan) add(e *icefile.Entry, d icefile.Detail, m *icefile.Manifest, spe
 	if sc.total >= 0 {
 		sc.total++
 	}
-	if !spec.bound.Inclusive(filter.Entry(e)) {
+	file := filter.Entry(e)
+	if !spec.bound.Inclusive(file) {
 		return nil
 	}
 	if err := checkFile("data file", e, d); err != nil {
@@ -212,6 +213,7 @@ func (sc *scan) add(e *icefile.Entry, d icefile.Detail, m *icefile.Manifest, spe
 	}
 	f := scanFile{ScanFile: &sinkv1.ScanFile{
 		Uri: e.Path, SizeBytes: e.Size, RecordCount: e.Records, SplitOffsets: e.SplitOffsets, FirstRowId: d.FirstRowID, DataSequenceNumber: e.DataSequence(m), SpecId: m.SpecID,
+		Matched: spec.bound.Strict(file),
 	}}
 	if sc.partitions {
 		f.Partition = []byte(partitionKey(m.SpecID, e))

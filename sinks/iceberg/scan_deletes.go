@@ -106,7 +106,7 @@ func (d *deletes) addPositions(e *icefile.Entry, m *icefile.Manifest, detail ice
 	if bounds := e.Metrics(pathField); bounds != nil {
 		del.lower, del.upper = bounds.Lower, bounds.Upper
 	}
-	if detail.ReferencedFile != "" {
+	if del.file.Single = detail.ReferencedFile != ""; del.file.Single {
 		d.byFile[detail.ReferencedFile] = append(d.byFile[detail.ReferencedFile], del)
 		return
 	}
@@ -133,6 +133,9 @@ func (d *deletes) of(path string, sequence int64, partition string) ([]*planv1.D
 	for _, list := range [][]*deletion{d.byFile[path], d.positions[partition]} {
 		for _, del := range list {
 			if sequence <= del.sequence && del.mayName(path) {
+				if string(del.lower) == path && string(del.upper) == path {
+					del.file.Single = true
+				}
 				out = append(out, del.file)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	icebergo "github.com/apache/iceberg-go"
@@ -230,4 +231,73 @@ func TestLookup_OfNothing(t *testing.T) {
 	resp, err = c.Lookup(t.Context(), &sinkv1.LookupRequest{Table: h.ref(), Marker: "m", MarkerProperty: testProperty})
 	require.NoError(t, err)
 	require.False(t, resp.GetFound())
+}
+
+// Of which files every row satisfies the filter: by bounds, partitions and NULL counts, and never where somebody could not know.
+func TestPlanScan_FilesThatMatchWholly(t *testing.T) {
+	h := newHost(t, "matched")
+	c := h.client(New())
+	createTable(t, h, c, &sinkv1.TableDefinition{Schema: simple(nil).GetSchema(), Partition: []*sinkv1.PartitionClause{clause("name", tIdentity)}})
+	j := newJob(t, h, c)
+	files := j.write(row{vInt(1), vStr("a")}, row{vInt(5), vStr("a")}, row{vInt(7), vStr("b")}, row{vInt(9), null}, row{null, vStr("c")}, row{vInt(8), vStr("c")})
+	files[1].Columns = nil // nothing is known but its partition
+	j.land(files)
+	fieldOf := map[string]int32{}
+	for _, f := range j.spec.GetSchema().GetFields() {
+		fieldOf[f.GetName()] = f.GetId()
+	}
+	is := func(column string, op planv1.CompareOp, v *planv1.Value) *planv1.Predicate {
+		return scopeFilter(fieldOf[column], op, v).GetFilter()
+	}
+	isNull := func(column string) *planv1.Predicate {
+		return &planv1.Predicate{Kind: &planv1.Predicate_IsNull{IsNull: &planv1.IsNull{FieldId: fieldOf[column]}}}
+	}
+	not := func(p *planv1.Predicate) *planv1.Predicate {
+		return &planv1.Predicate{Kind: &planv1.Predicate_Not{Not: p}}
+	}
+	const ge, lt, eq, ne = planv1.CompareOp_COMPARE_OP_GE, planv1.CompareOp_COMPARE_OP_LT, planv1.CompareOp_COMPARE_OP_EQ, planv1.CompareOp_COMPARE_OP_NE
+	for name, tc := range map[string]struct {
+		filter        *planv1.Predicate
+		listed, whole string // partitions
+	}{
+		"no filter":             {nil, "abcn", "abcn"},
+		"a partition":           {is("name", eq, vStr("b")), "b", "b"},
+		"all but one":           {is("name", ne, vStr("b")), "ac", "ac"},
+		"not one":               {not(is("name", eq, vStr("b"))), "ac", "ac"},
+		"the NULL partition":    {isNull("name"), "n", "n"},
+		"all but NULL":          {not(isNull("name")), "abc", "abc"},
+		"by bounds":             {is("id", ge, vInt(2)), "abcn", "n"},
+		"by bounds of one file": {is("id", lt, vInt(6)), "ab", "a"},
+		"NULL is not less":      {not(is("id", ge, vInt(9))), "abc", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, err := c.PlanScan(t.Context(), &sinkv1.PlanScanRequest{Table: h.ref(), Filter: tc.filter})
+			require.NoError(t, err)
+			listed, whole := "", ""
+			for {
+				m, err := st.Recv()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				require.NoError(t, err)
+				for _, f := range m.GetFiles() {
+					i := slices.IndexFunc(files, func(d *planv1.DataFile) bool { return d.GetPath() == f.GetUri() })
+					name := "n"
+					if v := files[i].GetPartition()[0].GetString_(); v != "" {
+						name = v
+					}
+					if listed += name; f.GetMatched() {
+						whole += name
+					}
+				}
+			}
+			require.Equal(t, []string{tc.listed, tc.whole}, []string{sorted(listed), sorted(whole)})
+		})
+	}
+}
+
+func sorted(s string) string {
+	b := []byte(s)
+	slices.Sort(b)
+	return string(b)
 }

@@ -11,6 +11,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
@@ -170,8 +171,13 @@ func (st *staging) addDeletes(f *planv1.DataFile) error {
 	case vector && (f.GetContentOffset() < 0 || f.GetContentSize() <= 0 || f.GetContentSize() > f.GetSizeBytes()-f.GetContentOffset()):
 		return fmt.Errorf("%w: deletion vector %s at %d+%d of %d bytes", icefile.ErrRefused, f.GetPath(), f.GetContentOffset(), f.GetContentSize(), f.GetSizeBytes())
 	}
+	n := manifest.CountsOf(f)
+	if n.Deleted < 0 || n.Updated < 0 || f.GetCarriedRows() < 0 {
+		return fmt.Errorf("%w: delete file %s: %d rows, %d of them deleted before and %d changed", icefile.ErrRefused, f.GetPath(), f.GetRecordCount(), f.GetCarriedRows(), n.Updated)
+	}
 	return st.log.add(&change{
-		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), size: f.GetSizeBytes(), offset: f.GetContentOffset(),
+		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), deleted: n.Deleted, updated: n.Updated,
+		size: f.GetSizeBytes(), offset: f.GetContentOffset(),
 		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(),
 	})
 }

@@ -90,7 +90,7 @@ var elsewhere = map[string]string{
 
 // Every fault point of the source is one at which something dies in these tests, or says where it is tested.
 func TestCrash_EveryPointIsCovered(t *testing.T) {
-	covered := slices.Concat(pointsOf(schedulerCrashes), pointsOf(recoveryCrashes), pointsOf(executorCrashes), pointsOf(pluginCrashes), pointsOf(stagedCrashes), pointsOf(stagedSchedulerCrashes), pointsOf(groupCrashes))
+	covered := slices.Concat(pointsOf(schedulerCrashes), pointsOf(recoveryCrashes), pointsOf(executorCrashes), pointsOf(pluginCrashes), pointsOf(stagedCrashes), pointsOf(stagedSchedulerCrashes), pointsOf(groupCrashes), pointsOf(deleteFileCrashes))
 	call := regexp.MustCompile(`\b(?:fault\.Hit|hit)\("([a-z0-9.-]+)"\)`)
 	found := 0
 	require.NoError(t, filepath.WalkDir(harness.Root(), func(path string, d fs.DirEntry, err error) error {

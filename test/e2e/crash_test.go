@@ -68,6 +68,18 @@ type statement struct {
 const withSmallFiles = "CREATE TABLE %[1]s AS SELECT i AS id FROM range(-10, -8) r(i); INSERT INTO %[1]s SELECT i FROM range(-8, -6) r(i); " +
 	"INSERT INTO %[1]s SELECT i FROM range(-6, -4) r(i); INSERT INTO %[1]s SELECT i FROM range(-4, -2) r(i); INSERT INTO %[1]s SELECT i FROM range(-2, 0) r(i)"
 
+// withMergeOnRead has one row deleted by an earlier statement, and another updated.
+func withMergeOnRead(version string) string {
+	return "CREATE TABLE %[1]s WITH ('format-version' = '" + version + "', " + mergeOnRead + ") AS SELECT i AS id FROM range(-12, 0) r(i); " +
+		"DELETE FROM %[1]s WHERE id = -11; UPDATE %[1]s SET id = -20 WHERE id = -12; DELETE FROM %[1]s WHERE id = -20"
+}
+
+const (
+	deleteSome = "DELETE FROM {table} WHERE id IN (SELECT -id FROM '{input}') AND id > -6"
+	// mergeSome deletes half of the rows, updates the other half and adds what the table has not.
+	mergeSome = "MERGE INTO {table} AS t USING '{input}' AS s ON t.id = -s.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET id = t.id - 1000 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+)
+
 // withPads has the columns of the input.
 const withPads = "CREATE TABLE %s AS SELECT i AS id, 'x'::BLOB AS pad FROM range(-10, 0) r(i)"
 
@@ -94,7 +106,11 @@ var statements = map[string]statement{
 		prepare: withBaseline, text: "MERGE INTO {table} AS t USING '{input}' AS s ON t.id = -s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
 		rows: bulkFiles*bulkRows - baseline, commits: 1, exists: true,
 	},
-	"truncate": {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
+	"delete on read":    {prepare: withMergeOnRead("2"), text: deleteSome, rows: baseline - 5, commits: 1, exists: true},
+	"delete by vectors": {prepare: withMergeOnRead("3"), text: deleteSome, rows: baseline - 5, commits: 1, exists: true},
+	"merge on read":     {prepare: withMergeOnRead("2"), text: mergeSome, rows: bulkFiles*bulkRows - 5, commits: 1, exists: true},
+	"merge by vectors":  {prepare: withMergeOnRead("3"), text: mergeSome, rows: bulkFiles*bulkRows - 5, commits: 1, exists: true},
+	"truncate":          {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
 	"replace": {
 		prepare: withBaseline, text: "CREATE OR REPLACE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true,
 	},
@@ -375,14 +391,12 @@ func (x *trial) checkRows(after harness.Table) {
 	}
 }
 
-// idsOf reads the ids from a table's data files; none may come twice.
+// idsOf reads the ids from a table's data files and delete files; none may come twice.
 func idsOf(t *testing.T, tab harness.Table) map[int64]bool {
 	seen := map[int64]bool{}
-	for _, f := range tab.Files {
-		for _, id := range harness.Int64s(t, f, "id") {
-			require.False(t, seen[id], "row %d is there twice", id)
-			seen[id] = true
-		}
+	for _, id := range tab.IDs(t, "id") {
+		require.False(t, seen[id], "row %d is there twice", id)
+		seen[id] = true
 	}
 	return seen
 }

@@ -24,10 +24,12 @@ type Table struct {
 	MetadataLocation string
 	Snapshots        int
 	Markers          []string      // of the property, oldest first
-	Records          int64         // of the current snapshot's files
+	Records          int64         // of the current snapshot's files, without those that delete files delete
 	Files            []string      // data files of the current snapshot, paths
 	Partitions       []map[int]any // of Files, by partition field id
-	Orphans          []string      // files below the location that no metadata refers to
+	DeleteFiles      []string
+	Deleted          map[string]map[uint64]bool // positions of deleted rows, by data file
+	Orphans          []string                   // files below the location that no metadata refers to
 }
 
 // Table reads the state of lake.<schema>.<name>.
@@ -70,6 +72,10 @@ func (c *Cluster) addSnapshot(out *Table, known map[string]bool, store icebergio
 			require.NoError(c.t, err)
 			path := clean(e.DataFile().FilePath())
 			known[path] = true
+			if current && e.DataFile().ContentType() != iceberg.EntryContentData {
+				out.addDeletes(c.t, e.DataFile())
+				out.Records -= e.DataFile().Count()
+			}
 			if current && e.DataFile().ContentType() == iceberg.EntryContentData {
 				out.Files, out.Records = append(out.Files, path), out.Records+e.DataFile().Count()
 				out.Partitions = append(out.Partitions, e.DataFile().Partition())
@@ -132,7 +138,7 @@ func (c *Cluster) NoOrphans(schema, name string) {
 	}
 }
 
-// DataOrphans are those of the orphans that are data files.
+// DataOrphans are those of the orphans that are data files or delete files.
 func (t Table) DataOrphans() []string {
-	return slices.DeleteFunc(slices.Clone(t.Orphans), func(p string) bool { return !strings.HasSuffix(p, ".parquet") })
+	return slices.DeleteFunc(slices.Clone(t.Orphans), func(p string) bool { return !strings.HasSuffix(p, ".parquet") && !strings.HasSuffix(p, ".puffin") })
 }

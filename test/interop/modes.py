@@ -54,11 +54,9 @@ class Layout:
 
 
 PARTITIONS = {"plain": "", "by_cat": "cat", "by_day": "day(moment)", "by_bucket": "bucket(3, id), truncate(2, cat)"}
-# Who asks for merge-on-read gets it of Spark; here it says what Spark writes beside us.
 LAYOUTS = [
     Layout(f"{p}_v{v}_{'mor' if m == 'merge-on-read' else 'cow'}", v, m, spec)
     for (p, spec), v, m in itertools.product(PARTITIONS.items(), (2, 3), ("copy-on-write", "merge-on-read"))
-    if m == "copy-on-write" or p in ("plain", "by_day")
 ]
 
 Rows = list[dict]

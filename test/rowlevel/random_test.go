@@ -118,7 +118,7 @@ func (g generator) statement() string {
 // TestRandom_AsDuckDB runs chains of random statements, always the same ones. SIGNET_ROWLEVEL_SEED and SIGNET_ROWLEVEL_CHAINS run others and more; some of
 // those have a subquery in a MERGE's ON, which DuckDB refuses where rows without a match count.
 func TestRandom_AsDuckDB(t *testing.T) {
-	seed, chains := uint64(1), 4
+	seed, chains := uint64(1), 6
 	if s := os.Getenv("SIGNET_ROWLEVEL_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
@@ -133,7 +133,11 @@ func TestRandom_AsDuckDB(t *testing.T) {
 		if g.IntN(2) == 0 { // the files that are there stay as they are
 			tb.spec.Partition = []*planv1.PartitionField{{FieldId: 1000, Name: "g", SourceId: 2, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY}}
 		}
-		for range 8 {
+		tb.spec.RowChanges = planv1.RowChanges(chain % 4) // unspecified is copy-on-write
+		for n := range 8 {
+			if n == 4 && chain%4 == 2 { // a table of version 2 becomes one of version 3
+				tb.spec.RowChanges = planv1.RowChanges_ROW_CHANGES_DELETION_VECTORS
+			}
 			tb.source(o, "s", fmt.Sprintf("SELECT DISTINCT ON (id) * FROM (SELECT (i * %d %% 150)::INTEGER AS id, (i %% 4)::INTEGER AS g, (i * 7)::BIGINT AS v, 's' || i AS name, DATE '2026-02-01' + (i %% 9)::INTEGER AS d, 2.5::DECIMAL(10,2) AS p FROM range(%d) r(i)) ORDER BY id, v", 1+g.IntN(7), g.IntN(60)))
 			text := g.statement()
 			t.Log(text)

@@ -58,7 +58,7 @@ func TestStatements_AsDuckDB(t *testing.T) {
 	o.exec("CREATE TABLE first AS FROM t")
 	source := "SELECT (i * 3)::INTEGER AS id, (i % 4)::INTEGER AS g, (i * 100)::BIGINT AS v, 's' || i AS name, DATE '2026-03-01' AS d, 1.5::DECIMAL(10,2) AS p FROM range(40) r(i)"
 	tb.source(o, "s", source)
-	for _, text := range []string{
+	for at, text := range []string{
 		"DELETE FROM t WHERE id % 2 = 0",
 		"DELETE FROM t",
 		"DELETE FROM t WHERE v > 100", // NULL keeps the row
@@ -91,15 +91,15 @@ func TestStatements_AsDuckDB(t *testing.T) {
 		"MERGE INTO t USING s ON false WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
 		"MERGE INTO t USING (SELECT * FROM t WHERE id < 10) AS u ON t.id = u.id + 5 WHEN MATCHED THEN UPDATE SET v = u.v WHEN NOT MATCHED THEN INSERT (id) VALUES (-1)",
 	} {
-		for _, tasks := range []int{1, 3} {
-			tb.files, tb.tasks = start, tasks
+		for n, how := range []planv1.RowChanges{1, 1, 2, 3} {
+			tb.files, tb.tasks, tb.spec.RowChanges = start, []int{1, 3, 1 + at%2*2, 3 - at%2*2}[n], how
 			o.exec("CREATE OR REPLACE TABLE t AS FROM first")
 			before := len(tb.files)
 			require.NoError(t, tb.run(text), text)
 			require.GreaterOrEqual(t, before, len(tb.result))
 			o.exec(text)
 			tb.same(o, text)
-			if tasks > 1 {
+			if tb.tasks > 1 {
 				require.GreaterOrEqual(t, tb.ran, 3, text)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/signet-io/signet/executor/transform"
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/executor/write"
+	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sql"
 )
@@ -198,15 +200,80 @@ func (tb *table) run(text string) error {
 		}
 		added, tb.result = append(added, files...), append(tb.result, replaced...)
 	}
+	before := tb.visible()
+	tb.files = slices.Clone(tb.files) // a test may go back to them
+	var gone, fresh int64
 	for _, r := range tb.result {
-		at := slices.IndexFunc(tb.files, func(f *planv1.PinnedFile) bool { return f.GetName() == r.GetPath() })
-		require.GreaterOrEqual(tb, at, 0, "a file is replaced once and is one of the table")
-		require.Equal(tb, tb.files[at].GetRecordCount(), r.GetRecordCount())
+		at := tb.at(r.GetPath())
+		require.Equal(tb, left(tb.files[at]), r.GetRecordCount())
 		require.Positive(tb, r.GetDeletedRows()+r.GetUpdatedRows(), "only files with changes are replaced")
-		tb.files = slices.Delete(slices.Clone(tb.files), at, at+1)
+		gone += r.GetDeletedRows() + r.GetUpdatedRows()
+		if !tb.mergesOnRead() {
+			fresh -= r.GetRecordCount() - r.GetDeletedRows() - r.GetUpdatedRows() // what stays is written again
+		}
+		tb.files = slices.Delete(tb.files, at, at+1)
 	}
-	tb.add(added)
+	for _, f := range added {
+		if n := manifest.CountsOf(f); f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
+			tb.apply(f)
+			gone += n.Deleted + n.Updated
+		} else {
+			fresh += n.Rows
+			tb.add([]*planv1.DataFile{f})
+		}
+	}
+	require.Equal(tb, before-gone+fresh, tb.visible(), "what is told of the rows adds up")
 	return nil
+}
+
+func (tb *table) mergesOnRead() bool {
+	return tb.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
+}
+
+func (tb *table) at(name string) int {
+	at := slices.IndexFunc(tb.files, func(f *planv1.PinnedFile) bool { return f.GetName() == name })
+	require.GreaterOrEqual(tb, at, 0, "a file is replaced, or gets a deletion vector, once, and is one of the table")
+	return at
+}
+
+// apply puts a delete file beside its data file, as a scan lists it.
+func (tb *table) apply(d *planv1.DataFile) {
+	require.True(tb, tb.mergesOnRead())
+	at := tb.at(d.GetReferencedDataFile())
+	f, _ := proto.Clone(tb.files[at]).(*planv1.PinnedFile)
+	p := strings.TrimPrefix(d.GetPath(), "file://")
+	st, err := os.Stat(p)
+	require.NoError(tb, err)
+	require.Equal(tb, st.Size(), d.GetSizeBytes())
+	require.Empty(tb, d.GetPartition())
+	now := &planv1.DeleteFile{
+		Content: d.GetContent(), Path: p, SizeBytes: d.GetSizeBytes(), RecordCount: d.GetRecordCount(), ContentOffset: d.GetContentOffset(), ContentSize: d.GetContentSize(),
+	}
+	was := f.GetRecordCount() - left(f)
+	if d.GetContent() == planv1.FileContent_FILE_CONTENT_DELETION_VECTOR {
+		require.Equal(tb, was, d.GetCarriedRows(), "a vector holds what was deleted before")
+		f.Deletes = nil
+	} else {
+		require.Zero(tb, d.GetCarriedRows())
+	}
+	f.Deletes = append(f.Deletes, now)
+	tb.files[at] = f
+}
+
+// left are the rows of a file that no delete file deletes. No two of them may name the same row.
+func left(f *planv1.PinnedFile) int64 {
+	n := f.GetRecordCount()
+	for _, d := range f.GetDeletes() {
+		n -= d.GetRecordCount()
+	}
+	return n
+}
+
+func (tb *table) visible() (n int64) {
+	for _, f := range tb.files {
+		n += left(f)
+	}
+	return n
 }
 
 func (tb *table) runTask(task *planv1.Task) ([]*planv1.DataFile, []*planv1.ReplacedFile, error) {

@@ -2134,7 +2134,7 @@ type DataFile struct {
 	Format             FileFormat             `protobuf:"varint,2,opt,name=format,proto3,enum=signet.plan.v1.FileFormat" json:"format,omitempty"`
 	RecordCount        int64                  `protobuf:"varint,3,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
 	SizeBytes          int64                  `protobuf:"varint,4,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	Partition          []*Value               `protobuf:"bytes,5,rep,name=partition,proto3" json:"partition,omitempty"` // one per partition field, in the order of the spec
+	Partition          []*Value               `protobuf:"bytes,5,rep,name=partition,proto3" json:"partition,omitempty"` // one per partition field, in the order of the spec; delete files: none, they are in the partition of the data file
 	Columns            []*ColumnMetrics       `protobuf:"bytes,6,rep,name=columns,proto3" json:"columns,omitempty"`
 	SplitOffsets       []int64                `protobuf:"varint,7,rep,packed,name=split_offsets,json=splitOffsets,proto3" json:"split_offsets,omitempty"`
 	SortOrderId        int32                  `protobuf:"varint,8,opt,name=sort_order_id,json=sortOrderId,proto3" json:"sort_order_id,omitempty"`
@@ -2142,9 +2142,12 @@ type DataFile struct {
 	ReferencedDataFile string                 `protobuf:"bytes,10,opt,name=referenced_data_file,json=referencedDataFile,proto3" json:"referenced_data_file,omitempty"` // delete files: the only data file that they are about; empty: several
 	ContentOffset      int64                  `protobuf:"varint,11,opt,name=content_offset,json=contentOffset,proto3" json:"content_offset,omitempty"`                 // deletion vectors: place and size of the blob
 	ContentSize        int64                  `protobuf:"varint,12,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
-	ByName             bool                   `protobuf:"varint,13,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"` // it has no field ids: its columns are found by their names
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Delete files: rows of record_count that were deleted before the statement, and rows that it changes. It deletes the others.
+	CarriedRows   int64 `protobuf:"varint,13,opt,name=carried_rows,json=carriedRows,proto3" json:"carried_rows,omitempty"`
+	UpdatedRows   int64 `protobuf:"varint,14,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
+	ByName        bool  `protobuf:"varint,15,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"` // it has no field ids: its columns are found by their names
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DataFile) Reset() {
@@ -2257,6 +2260,20 @@ func (x *DataFile) GetContentOffset() int64 {
 func (x *DataFile) GetContentSize() int64 {
 	if x != nil {
 		return x.ContentSize
+	}
+	return 0
+}
+
+func (x *DataFile) GetCarriedRows() int64 {
+	if x != nil {
+		return x.CarriedRows
+	}
+	return 0
+}
+
+func (x *DataFile) GetUpdatedRows() int64 {
+	if x != nil {
+		return x.UpdatedRows
 	}
 	return 0
 }
@@ -2506,7 +2523,7 @@ type ManifestTrailer struct {
 	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Sha256        []byte                 `protobuf:"bytes,4,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the concatenated ManifestChunk.files bytes, in order
 	ReplacedFiles int64                  `protobuf:"varint,5,opt,name=replaced_files,json=replacedFiles,proto3" json:"replaced_files,omitempty"`
-	DeletedRows   int64                  `protobuf:"varint,6,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"` // of ReplacedFile and of delete files
+	DeletedRows   int64                  `protobuf:"varint,6,opt,name=deleted_rows,json=deletedRows,proto3" json:"deleted_rows,omitempty"` // by the statement: of ReplacedFile and of delete files
 	UpdatedRows   int64                  `protobuf:"varint,7,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2706,6 +2723,7 @@ type PinnedFile struct {
 	RecordCount        int64                  `protobuf:"varint,11,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`                        // table scans: rows in the file, deleted ones included
 	FirstRowId         *int64                 `protobuf:"varint,12,opt,name=first_row_id,json=firstRowId,proto3,oneof" json:"first_row_id,omitempty"`                   // table scans with row lineage: _row_id of the file's first row, where the file holds none
 	DataSequenceNumber int64                  `protobuf:"varint,13,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"` // table scans with row lineage: _last_updated_sequence_number where the file holds none
+	Matched            bool                   `protobuf:"varint,15,opt,name=matched,proto3" json:"matched,omitempty"`                                                   // table scans: every row satisfies the filter of the scan
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2831,6 +2849,13 @@ func (x *PinnedFile) GetDataSequenceNumber() int64 {
 	return 0
 }
 
+func (x *PinnedFile) GetMatched() bool {
+	if x != nil {
+		return x.Matched
+	}
+	return false
+}
+
 // DeleteFile says which rows of a data file are deleted.
 type DeleteFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2841,6 +2866,7 @@ type DeleteFile struct {
 	ContentSize   int64                  `protobuf:"varint,5,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
 	EqualityIds   []int32                `protobuf:"varint,6,rep,packed,name=equality_ids,json=equalityIds,proto3" json:"equality_ids,omitempty"` // equality deletes: the columns that are compared
 	RecordCount   int64                  `protobuf:"varint,7,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
+	Single        bool                   `protobuf:"varint,8,opt,name=single,proto3" json:"single,omitempty"` // position deletes: all of them are of this data file
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2922,6 +2948,13 @@ func (x *DeleteFile) GetRecordCount() int64 {
 		return x.RecordCount
 	}
 	return 0
+}
+
+func (x *DeleteFile) GetSingle() bool {
+	if x != nil {
+		return x.Single
+	}
+	return false
 }
 
 // Source is one input of a query, bound to the view name that the rewritten query uses.
@@ -3736,8 +3769,9 @@ type RewriteFiles struct {
 	CheckSql string     `protobuf:"bytes,3,opt,name=check_sql,json=checkSql,proto3" json:"check_sql,omitempty"`
 	Changes  RowChanges `protobuf:"varint,4,opt,name=changes,proto3,enum=signet.plan.v1.RowChanges" json:"changes,omitempty"` // how they are stored; unspecified: COPY_ON_WRITE
 	// POSITION_DELETES and DELETION_VECTORS: SELECT _file, _pos of the rows that go.
-	PositionsSql  string       `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
-	Changed       *ChangedRows `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
+	PositionsSql  string          `protobuf:"bytes,5,opt,name=positions_sql,json=positionsSql,proto3" json:"positions_sql,omitempty"`
+	Changed       *ChangedRows    `protobuf:"bytes,6,opt,name=changed,proto3" json:"changed,omitempty"` // found before anything else; the other queries may read them
+	Whole         []*ReplacedFile `protobuf:"bytes,8,rep,name=whole,proto3" json:"whole,omitempty"`     // DELETE: files of the table of which every row goes; they are not read, and are none of the view's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3810,6 +3844,13 @@ func (x *RewriteFiles) GetPositionsSql() string {
 func (x *RewriteFiles) GetChanged() *ChangedRows {
 	if x != nil {
 		return x.Changed
+	}
+	return nil
+}
+
+func (x *RewriteFiles) GetWhole() []*ReplacedFile {
+	if x != nil {
+		return x.Whole
 	}
 	return nil
 }
@@ -5266,7 +5307,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\f_value_countB\r\n" +
 	"\v_null_countB\f\n" +
 	"\n" +
-	"_nan_count\"\x97\x04\n" +
+	"_nan_count\"\xdd\x04\n" +
 	"\bDataFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x122\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x1a.signet.plan.v1.FileFormatR\x06format\x12!\n" +
@@ -5281,8 +5322,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x14referenced_data_file\x18\n" +
 	" \x01(\tR\x12referencedDataFile\x12%\n" +
 	"\x0econtent_offset\x18\v \x01(\x03R\rcontentOffset\x12!\n" +
-	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\x12\x17\n" +
-	"\aby_name\x18\r \x01(\bR\x06byName\"\x8b\x01\n" +
+	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\x12!\n" +
+	"\fcarried_rows\x18\r \x01(\x03R\vcarriedRows\x12!\n" +
+	"\fupdated_rows\x18\x0e \x01(\x03R\vupdatedRows\x12\x17\n" +
+	"\aby_name\x18\x0f \x01(\bR\x06byName\"\x8b\x01\n" +
 	"\fReplacedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12!\n" +
 	"\frecord_count\x18\x02 \x01(\x03R\vrecordCount\x12!\n" +
@@ -5315,7 +5358,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1e.signet.plan.v1.ManifestHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05files\x18\x02 \x01(\fH\x00R\x05files\x12;\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1f.signet.plan.v1.ManifestTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\xd9\x03\n" +
+	"\x04part\"\xf3\x03\n" +
 	"\n" +
 	"PinnedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
@@ -5335,8 +5378,9 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\frecord_count\x18\v \x01(\x03R\vrecordCount\x12%\n" +
 	"\ffirst_row_id\x18\f \x01(\x03H\x00R\n" +
 	"firstRowId\x88\x01\x01\x120\n" +
-	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumberB\x0f\n" +
-	"\r_first_row_id\"\x86\x02\n" +
+	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumber\x12\x18\n" +
+	"\amatched\x18\x0f \x01(\bR\amatchedB\x0f\n" +
+	"\r_first_row_id\"\x9e\x02\n" +
 	"\n" +
 	"DeleteFile\x125\n" +
 	"\acontent\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x12\x12\n" +
@@ -5346,7 +5390,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0econtent_offset\x18\x04 \x01(\x03R\rcontentOffset\x12!\n" +
 	"\fcontent_size\x18\x05 \x01(\x03R\vcontentSize\x12!\n" +
 	"\fequality_ids\x18\x06 \x03(\x05R\vequalityIds\x12!\n" +
-	"\frecord_count\x18\a \x01(\x03R\vrecordCount\"\xdd\x01\n" +
+	"\frecord_count\x18\a \x01(\x03R\vrecordCount\x12\x16\n" +
+	"\x06single\x18\b \x01(\bR\x06single\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
@@ -5418,7 +5463,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06splice\x18\a \x01(\bR\x06splice\x12*\n" +
 	"\x03add\x18\b \x01(\v2\x18.signet.plan.v1.AddFilesR\x03add\"5\n" +
 	"\bAddFiles\x12)\n" +
-	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"\xf2\x01\n" +
+	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"\xa6\x02\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
@@ -5426,7 +5471,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tcheck_sql\x18\x03 \x01(\tR\bcheckSql\x124\n" +
 	"\achanges\x18\x04 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\achanges\x12#\n" +
 	"\rpositions_sql\x18\x05 \x01(\tR\fpositionsSql\x125\n" +
-	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\"m\n" +
+	"\achanged\x18\x06 \x01(\v2\x1b.signet.plan.v1.ChangedRowsR\achanged\x122\n" +
+	"\x05whole\x18\b \x03(\v2\x1c.signet.plan.v1.ReplacedFileR\x05whole\"m\n" +
 	"\vChangedRows\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x10\n" +
 	"\x03sql\x18\x02 \x01(\tR\x03sql\x126\n" +
@@ -5777,37 +5823,38 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	44, // 58: signet.plan.v1.WriteTask.add:type_name -> signet.plan.v1.AddFiles
 	3,  // 59: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
 	46, // 60: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
-	47, // 61: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
-	8,  // 62: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
-	42, // 63: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
-	7,  // 64: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	50, // 65: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	43, // 66: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
-	35, // 67: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	43, // 68: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	52, // 69: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	48, // 70: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	51, // 71: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
-	66, // 72: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	55, // 73: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	56, // 74: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	67, // 75: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	58, // 76: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	56, // 77: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	59, // 78: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	41, // 79: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 80: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	60, // 81: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	61, // 82: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	62, // 83: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	68, // 84: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	9,  // 85: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	17, // 86: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	87, // [87:87] is the sub-list for method output_type
-	87, // [87:87] is the sub-list for method input_type
-	87, // [87:87] is the sub-list for extension type_name
-	87, // [87:87] is the sub-list for extension extendee
-	0,  // [0:87] is the sub-list for field type_name
+	28, // 61: signet.plan.v1.RewriteFiles.whole:type_name -> signet.plan.v1.ReplacedFile
+	47, // 62: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
+	8,  // 63: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
+	42, // 64: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
+	7,  // 65: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	50, // 66: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	43, // 67: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
+	35, // 68: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	43, // 69: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	52, // 70: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	48, // 71: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	51, // 72: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
+	66, // 73: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	55, // 74: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	56, // 75: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	67, // 76: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	58, // 77: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	56, // 78: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	59, // 79: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	41, // 80: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 81: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	60, // 82: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	61, // 83: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	62, // 84: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	68, // 85: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	9,  // 86: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	17, // 87: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }

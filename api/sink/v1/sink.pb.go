@@ -3844,6 +3844,7 @@ type ScanFile struct {
 	DataSequenceNumber int64                  `protobuf:"varint,8,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"`
 	SpecId             int32                  `protobuf:"varint,9,opt,name=spec_id,json=specId,proto3" json:"spec_id,omitempty"`
 	Partition          []byte                 `protobuf:"bytes,10,opt,name=partition,proto3" json:"partition,omitempty"` // equal for files of one spec and partition, and for no others; with PlanScanRequest.partitions
+	Matched            bool                   `protobuf:"varint,11,opt,name=matched,proto3" json:"matched,omitempty"`    // every row of it, deleted ones included, satisfies the filter
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -3946,6 +3947,13 @@ func (x *ScanFile) GetPartition() []byte {
 		return x.Partition
 	}
 	return nil
+}
+
+func (x *ScanFile) GetMatched() bool {
+	if x != nil {
+		return x.Matched
+	}
+	return false
 }
 
 type AbortRequest struct {
@@ -4365,7 +4373,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\vtotal_files\x18\b \x01(\x03R\n" +
 	"totalFiles\x12\x1f\n" +
 	"\vrow_lineage\x18\t \x01(\bR\n" +
-	"rowLineage\"\x8f\x03\n" +
+	"rowLineage\"\xa9\x03\n" +
 	"\bScanFile\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
 	"\n" +
@@ -4379,7 +4387,8 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x14data_sequence_number\x18\b \x01(\x03R\x12dataSequenceNumber\x12\x17\n" +
 	"\aspec_id\x18\t \x01(\x05R\x06specId\x12\x1c\n" +
 	"\tpartition\x18\n" +
-	" \x01(\fR\tpartitionB\x0f\n" +
+	" \x01(\fR\tpartition\x12\x18\n" +
+	"\amatched\x18\v \x01(\bR\amatchedB\x0f\n" +
 	"\r_first_row_id\"k\n" +
 	"\fAbortRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +

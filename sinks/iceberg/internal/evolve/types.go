@@ -167,7 +167,8 @@ func fromText(t *planv1.Type, text string, refuse func() (*planv1.Value, error))
 	case planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMP_NANOS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS:
 		form = instantForm(strings.TrimSpace(text), t)
 	case planv1.TypeKind_TYPE_KIND_BINARY, planv1.TypeKind_TYPE_KIND_FIXED:
-		return refuse() // X'…' says the bytes
+		_, err := refuse()
+		return nil, fmt.Errorf("%w; bytes are written X'00ff'", err)
 	}
 	raw, err := json.Marshal(form)
 	if err != nil {
