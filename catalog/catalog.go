@@ -28,6 +28,10 @@ type CreateSpec struct {
 	Location      string
 }
 
+// AssertMetadataLocation is the type of a requirement, {"type": …, "metadata-location": …}: the table's metadata must be at that location, and nowhere else, when
+// the request takes effect. Since every commit writes metadata at a location of its own, such a request can never land once the table has moved on.
+const AssertMetadataLocation = "assert-metadata-location"
+
 // Catalog is one configured catalog. Implementations are safe for concurrent use, and catalogtest holds each to this contract.
 type Catalog interface {
 	// Name is the name users type in front of namespaces.
@@ -44,7 +48,8 @@ type Catalog interface {
 	// requirements no longer hold: reload and ask again), ErrPermanent (definitely refused, asking again is useless), and
 	// any other error: unknown (ErrNotSent among them says that
 	// this call sent nothing). A request that carries an add-snapshot whose id the table already holds has landed.
-	// With an assert-create among the requirements the table must not exist and is created by this very step.
+	// With an assert-create among the requirements the table must not exist and is created by this very step. A requirement that REST does not have is
+	// AssertMetadataLocation: a catalog that cannot hold a request to it refuses the request.
 	Commit(ctx context.Context, id Ident, requirements, updates []byte) (*Table, error)
 
 	// Create makes an empty table. A table of that name is ErrExists, a missing namespace ErrNotFound.

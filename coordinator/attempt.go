@@ -27,7 +27,9 @@ type Attempt struct {
 	Version        string      `json:"version,omitempty"` // snapshot id or log version as text
 	Parent         *int64      `json:"parent,omitempty"`  // snapshot that it builds on
 	ParentVersion  string      `json:"parent_version,omitempty"`
-	SequenceNumber int64       `json:"sequence_number,omitempty"`
+	SequenceNumber int64       `json:"sequence_number,omitempty"` // 0: the table's format has none
+	// Follows is the location of the only metadata that the request can follow, where there are no sequence numbers.
+	Follows        string      `json:"follows,omitempty"`
 	TableUUID      string      `json:"table_uuid,omitempty"`
 	Creates        bool        `json:"creates,omitempty"` // the request creates the table
 	Location       string      `json:"location,omitempty"`
@@ -58,8 +60,8 @@ func (a *Attempt) validate() error {
 			return bad("without its request")
 		case a.TableUUID == "":
 			return bad("without a table UUID")
-		case a.SequenceNumber <= 0:
-			return bad("without a sequence number could never be told dead")
+		case a.SequenceNumber <= 0 && a.Follows == "" && !a.Creates:
+			return bad("without a sequence number, or the metadata that it follows, could never be told dead")
 		}
 	case KindStorage:
 		switch {

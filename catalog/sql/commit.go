@@ -63,7 +63,7 @@ func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request) (
 	if ok, err := req.landed(base.meta); ok || err != nil {
 		return base, err
 	}
-	if err := errors.Join(req.holds(base.meta), req.fresh(base.meta)); err != nil {
+	if err := errors.Join(req.follows(base.location), req.holds(base.meta), req.fresh(base.meta)); err != nil {
 		return nil, err
 	}
 	if err := c.checkMove(ctx, id, base.meta, req); err != nil {

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -13,6 +14,7 @@ import (
 // request is one parsed commit.
 type request struct {
 	requirements table.Requirements
+	location     string // of the only metadata that it may follow; empty: it may be put on top of others that its requirements hold for
 	updates      json.RawMessage
 	facts        []fact
 }
@@ -35,7 +37,11 @@ type fact struct {
 func parseRequest(requirements, updates []byte) (*request, error) {
 	r := &request{updates: updates}
 	if len(requirements) > 0 {
-		if err := json.Unmarshal(requirements, &r.requirements); err != nil {
+		rest, err := r.takeLocation(requirements)
+		if err == nil {
+			err = json.Unmarshal(rest, &r.requirements)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("requirements: %w: %w", catalog.ErrPermanent, err)
 		}
 	}
@@ -46,6 +52,43 @@ func parseRequest(requirements, updates []byte) (*request, error) {
 		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
 	}
 	return r, nil
+}
+
+// takeLocation takes the requirement out that Iceberg's REST protocol does not have.
+func (r *request) takeLocation(requirements []byte) ([]byte, error) {
+	if !bytes.Contains(requirements, []byte(catalog.AssertMetadataLocation)) {
+		return requirements, nil
+	}
+	var all, rest []json.RawMessage
+	if err := json.Unmarshal(requirements, &all); err != nil {
+		return nil, err
+	}
+	for _, raw := range all {
+		var one struct {
+			Type     string `json:"type"`
+			Location string `json:"metadata-location"`
+		}
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return nil, err
+		}
+		if one.Type != catalog.AssertMetadataLocation {
+			rest = append(rest, raw)
+			continue
+		}
+		if one.Location == "" || r.location != "" && r.location != one.Location {
+			return nil, fmt.Errorf("%s: %q", one.Type, one.Location)
+		}
+		r.location = one.Location
+	}
+	return json.Marshal(rest)
+}
+
+// follows checks that the table's metadata is that which the request wants to follow.
+func (r *request) follows(location string) error {
+	if r.location == "" || r.location == location {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: the table's metadata is %s, and no longer %s", catalog.ErrConflict, catalog.AssertMetadataLocation, location, r.location)
 }
 
 // parsed returns the updates anew: applying them hands their parts to the metadata, which must not be shared by two attempts.

@@ -50,11 +50,27 @@ type SplicedFile struct {
 // Bounds of what is at work at a time, so that memory is.
 const (
 	maxPending    = 200_000  // column chunks described but not written
-	smallGroup    = 64 << 10 // bytes, and
-	smallRows     = 8192     // rows: files whose row groups have less of both on average are written anew, so that tables do not fill with tiny row groups
 	maxFileRanges = 16       // parts of one file, and of all, that are read by rows: each is a scan of its own in the query
 	maxRanges     = 256
 )
+
+// floor is how small row groups may be on average to be copied: files whose row groups have less of both are written anew.
+type floor struct{ bytes, rows int64 }
+
+var (
+	// So that tables do not fill with tiny row groups.
+	writeFloor = floor{bytes: 64 << 10, rows: 8192}
+	// Who asks for larger files wants faster scans. Of 4 million rows of six columns (93 MB, zstd) a scan by DuckDB 1.5.6 with two threads takes as long with
+	// row groups of 16,384 rows (400 KB) as with larger ones, 1.2 times as long with 8,192 (200 KB), and 1.8 times with 4,096 or 2,048.
+	rewriteFloor = floor{bytes: 256 << 10, rows: 16384}
+)
+
+func (p *plan) floor() floor {
+	if p.task.GetWrite().GetRewrite() != nil {
+		return rewriteFloor
+	}
+	return writeFloor
+}
 
 // splice copies what it can, and answers the files made, which are in scratch, and whether anything is left to write: then the source's view reads that alone.
 func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string) (files []*written, left bool, err error) {
@@ -157,7 +173,7 @@ func (s *splicer) file(ctx context.Context, f *planv1.PinnedFile) error {
 	if err != nil {
 		return err
 	}
-	if reason := settle(verdicts); reason != "" {
+	if reason := settle(verdicts, s.p.floor()); reason != "" {
 		line.count(verdicts)
 		return whole(reason)
 	}
@@ -217,7 +233,7 @@ func (s *splicer) verdicts(ctx context.Context, in *splice.Input, l *splice.Layo
 }
 
 // settle takes back what is not worth it. reason says why nothing is copied.
-func settle(verdicts []verdict) (reason string) {
+func settle(verdicts []verdict, least floor) (reason string) {
 	groups, bytes, rows, ranges := int64(0), int64(0), int64(0), 0
 	for n := range verdicts {
 		v := &verdicts[n]
@@ -240,7 +256,7 @@ func settle(verdicts []verdict) (reason string) {
 		return "it has no rows"
 	case groups == 0:
 		return reason
-	case bytes/groups < smallGroup && rows/groups < smallRows:
+	case bytes/groups < least.bytes && rows/groups < least.rows:
 		return fmt.Sprintf("its row groups are small: %d rows and %d bytes on average", rows/groups, bytes/groups)
 	case ranges > maxFileRanges:
 		return "too many parts of it would be read by rows: " + reason

@@ -117,7 +117,7 @@ func (j *job) stageFor(id int64) (iceberg.ManifestFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.sink.stage(l.md.Location(), l.md.PartitionSpec(), l.md.CurrentSchema(), id)
+	return j.sink.stage(2, l.md.Location(), l.md.PartitionSpec(), l.md.CurrentSchema(), id)
 }
 
 func median(d []time.Duration) float64 {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -142,6 +143,13 @@ func (l *Lease) vet(ctx context.Context, req *request) (coordinator.Attempt, err
 			return a, err
 		}
 		a.TableUUID, a.Location = t.UUID, t.Location
+		if t.Metadata.Version() == 1 {
+			a.Follows = t.MetadataLocation
+			var err error
+			if a.Requirements, err = following(req.requirements, t.MetadataLocation); err != nil {
+				return a, err
+			}
+		}
 	case sinkv1.WriteMode_WRITE_MODE_CREATE:
 		if t != nil {
 			return a, refuse(kindExists, "table %s exists", l.spec.Ident)
@@ -189,4 +197,18 @@ func (l *Lease) checkMarkers(t *catalog.Table) error {
 	default:
 		return refuse(kindPermanent, "%d of %d units have committed before: commit the others without them", len(found), len(l.spec.Markers))
 	}
+}
+
+// following adds to the requirements of a request that it follows this very metadata. Snapshots of format version 1 have no sequence numbers, by which a
+// request that may be on its way could be told dead once the table has gone on.
+func following(requirements json.RawMessage, location string) (json.RawMessage, error) {
+	var all []json.RawMessage // snapshot ids are no floating-point numbers
+	if err := json.Unmarshal(requirements, &all); err != nil {
+		return nil, invalid("requirements: %v", err)
+	}
+	own, err := json.Marshal(map[string]string{"type": catalog.AssertMetadataLocation, "metadata-location": location})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(append(all, own))
 }

@@ -78,17 +78,17 @@ func TestCommit_OlderEpochIsFenced(t *testing.T) { // S65, C7
 
 // C3, C1, S63: the reply is lost after landing; the look finds the own snapshot and nobody hears of a failure.
 func TestCommit_LostReply(t *testing.T) {
-	b := newBench(t)
-	b.createTable()
-	j := b.job()
-	b.cat.Next(catalogtest.LostReply)
-	r, err := j.sink.append()
-	require.NoError(t, err)
-	require.Equal(t, r.GetVersion(), j.gate.m.Result().Version)
-	require.False(t, j.gate.m.Result().Already)
-	require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeLanded}, j.gate.outcomes())
-	require.Equal(t, 1, b.counts()[j.spec.Markers[0]])
-	require.Len(t, b.cat.Sent(), 1)
+	eachVersion(t, "format", func(t *testing.T, b *bench) {
+		j := b.job()
+		b.cat.Next(catalogtest.LostReply)
+		r, err := j.sink.append()
+		require.NoError(t, err)
+		require.Equal(t, r.GetVersion(), j.gate.m.Result().Version)
+		require.False(t, j.gate.m.Result().Already)
+		require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeLanded}, j.gate.outcomes())
+		require.Equal(t, 1, b.counts()[j.spec.Markers[0]])
+		require.Len(t, b.cat.Sent(), 1)
+	})
 }
 
 // lyingCatalog lands a commit and then says what it was told to say.
@@ -119,14 +119,14 @@ func TestCommit_DefiniteAnswerAboutOurOwnCommit(t *testing.T) {
 
 // After an unknown outcome, what the catalog says about a repetition is not the end: an earlier copy may still land.
 func TestCommit_RepetitionIsRefusedAndLandsAnyway(t *testing.T) {
-	b := newBench(t)
-	b.createTable()
-	j := b.job()
-	b.cat.Next(catalogtest.Dropped, catalogtest.Conflict, catalogtest.Refuse)
-	_, err := j.sink.append()
-	require.NoError(t, err)
-	require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeUnknown, coordinator.OutcomeLanded}, j.gate.outcomes())
-	require.Len(t, b.cat.Sent(), 4)
+	eachVersion(t, "format", func(t *testing.T, b *bench) {
+		j := b.job()
+		b.cat.Next(catalogtest.Dropped, catalogtest.Conflict, catalogtest.Refuse)
+		_, err := j.sink.append()
+		require.NoError(t, err)
+		require.Equal(t, []coordinator.OutcomeKind{coordinator.OutcomeUnknown, coordinator.OutcomeLanded}, j.gate.outcomes())
+		require.Len(t, b.cat.Sent(), 4)
+	})
 }
 
 // C2, I5: an error that applied nothing is not believed either: the identical request goes out again until it lands.

@@ -42,7 +42,7 @@ func (j *job) buildCreate() (*built, error) {
 		return nil, err
 	}
 	b := &built{id: rand.Int64N(1<<62) + 1, seq: 1}
-	mf, err := j.sink.stage(l.home, *iceberg.UnpartitionedSpec, &schema, b.id)
+	mf, err := j.sink.stage(2, l.home, *iceberg.UnpartitionedSpec, &schema, b.id)
 	if err != nil {
 		return nil, err
 	}

@@ -47,10 +47,11 @@ func icebergSink() *sinkv1.DescribeResponse {
 // bench is a broker behind a real gRPC connection, over a real SQLite catalog whose commits fail as a test says.
 type bench struct {
 	testing.TB
-	cat    *catalogtest.Faulty
-	broker *broker.Broker
-	conn   *grpc.ClientConn
-	config broker.Config
+	cat     *catalogtest.Faulty
+	broker  *broker.Broker
+	conn    *grpc.ClientConn
+	config  broker.Config
+	version int // of the format; 0: 2
 }
 
 func newBench(t testing.TB) *bench { return newBenchWith(t, broker.Config{}) }
@@ -102,7 +103,11 @@ func serve(t testing.TB, b *broker.Broker) *grpc.ClientConn {
 
 func (b *bench) createTable() *catalog.Table {
 	b.Helper()
-	t, err := b.cat.Create(b.Context(), ident, catalogtest.Spec())
+	spec := catalogtest.Spec()
+	if b.version > 0 {
+		spec.Properties = map[string]string{"format-version": strconv.Itoa(b.version)}
+	}
+	t, err := b.cat.Create(b.Context(), ident, spec)
 	require.NoError(b, err)
 	return t
 }
@@ -360,7 +365,7 @@ type built struct {
 }
 
 // stage writes one manifest with one file of ten rows.
-func (s *sink) stage(location string, spec iceberg.PartitionSpec, schema *iceberg.Schema, id int64) (iceberg.ManifestFile, error) {
+func (s *sink) stage(version int, location string, spec iceberg.PartitionSpec, schema *iceberg.Schema, id int64) (iceberg.ManifestFile, error) {
 	name := uuid.NewString()
 	df, err := iceberg.NewDataFileBuilder(spec, iceberg.EntryContentData, location+"/data/"+name+".parquet", iceberg.ParquetFile, nil, nil, nil, 10, 100)
 	if err != nil {
@@ -368,7 +373,7 @@ func (s *sink) stage(location string, spec iceberg.PartitionSpec, schema *iceber
 	}
 	var buf bytes.Buffer
 	entry := iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &id, nil, nil, df.Build())
-	mf, err := iceberg.WriteManifest(location+"/metadata/"+name+"-m0.avro", &buf, 2, spec, schema, id, []iceberg.ManifestEntry{entry})
+	mf, err := iceberg.WriteManifest(location+"/metadata/"+name+"-m0.avro", &buf, version, spec, schema, id, []iceberg.ManifestEntry{entry})
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +383,10 @@ func (s *sink) stage(location string, spec iceberg.PartitionSpec, schema *iceber
 // build makes an append on top of what was loaded.
 func (s *sink) build(l *loaded) (*built, error) {
 	b := &built{id: rand.Int64N(1<<62) + 1, md: l.md, seq: l.md.LastSequenceNumber() + 1}
-	mf, err := s.stage(l.md.Location(), l.md.PartitionSpec(), l.md.CurrentSchema(), b.id)
+	if l.md.Version() == 1 {
+		b.seq = 0
+	}
+	mf, err := s.stage(l.md.Version(), l.md.Location(), l.md.PartitionSpec(), l.md.CurrentSchema(), b.id)
 	if err != nil {
 		return nil, err
 	}
@@ -432,7 +440,13 @@ func (b *built) snapshotUpdates(markers []string, schemaID int) []map[string]any
 
 func (b *built) putList(location string, put func(string, []byte) error) (string, error) {
 	var buf bytes.Buffer
-	w, err := iceberg.NewManifestListWriterV2(&buf, b.id, b.seq, b.parent)
+	var w *iceberg.ManifestListWriter
+	var err error
+	if b.md != nil && b.md.Version() == 1 {
+		w, err = iceberg.NewManifestListWriterV1(&buf, b.id, b.parent)
+	} else {
+		w, err = iceberg.NewManifestListWriterV2(&buf, b.id, b.seq, b.parent)
+	}
 	if err != nil {
 		return "", err
 	}

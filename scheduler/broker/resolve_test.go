@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +31,13 @@ func sealed(t *testing.T, b *bench, send catalogtest.Fault, sent bool, edit ...f
 	a := coordinator.Attempt{
 		Epoch: b.config.Epoch, Kind: coordinator.KindCatalog, SnapshotID: made.id, Version: jsonInt(made.id), Parent: made.parent, SequenceNumber: made.seq,
 		TableUUID: l.md.TableUUID().String(), Location: l.md.Location(), Markers: j.spec.Markers, Requirements: reqs, Updates: upds,
+	}
+	if l.md.Version() == 1 { // as the broker seals it
+		a.Follows = b.load().MetadataLocation
+		made.reqs = append(made.reqs, map[string]any{"type": catalog.AssertMetadataLocation, "metadata-location": a.Follows})
+		reqs, _, err = made.encode()
+		require.NoError(t, err)
+		a.Requirements = reqs
 	}
 	_, err = j.gate.Seal(t.Context(), a)
 	require.NoError(t, err)
@@ -69,9 +77,7 @@ func TestResolve_AfterACrash(t *testing.T) {
 		"it was lost on the way":     {catalogtest.Dropped, true},
 		"it arrives while resolving": {catalogtest.Late, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.createTable()
+		eachVersion(t, name, func(t *testing.T, b *bench) {
 			j, a := sealed(t, b, tc.fault, tc.sent)
 			o := j.resolve(t, a)
 			require.Equal(t, coordinator.OutcomeLanded, o.Kind)
@@ -86,62 +92,62 @@ func TestResolve_AfterACrash(t *testing.T) {
 
 // Our own snapshot was followed by others, and may even have expired: the marker property still tells (I6).
 func TestResolve_FoundByTheMarker(t *testing.T) {
-	b := newBench(t)
-	b.createTable()
-	j, a := sealed(t, b, catalogtest.LostReply, true)
-	_, err := b.job().sink.append()
-	require.NoError(t, err)
-	now := b.load()
-	reqs, err := json.Marshal([]map[string]any{{"type": "assert-table-uuid", "uuid": now.UUID}})
-	require.NoError(t, err)
-	upds, err := json.Marshal([]map[string]any{{"action": "remove-snapshots", "snapshot-ids": []int64{a.SnapshotID}}})
-	require.NoError(t, err)
-	_, err = b.cat.Commit(t.Context(), ident, reqs, upds)
-	require.NoError(t, err)
-	o := j.resolve(t, a)
-	require.Equal(t, coordinator.OutcomeFound, o.Kind)
-	require.Equal(t, a.Version, j.gate.m.Result().Version)
-	require.False(t, j.gate.m.Result().Already)
+	eachVersion(t, "format", func(t *testing.T, b *bench) {
+		j, a := sealed(t, b, catalogtest.LostReply, true)
+		_, err := b.job().sink.append()
+		require.NoError(t, err)
+		now := b.load()
+		reqs, err := json.Marshal([]map[string]any{{"type": "assert-table-uuid", "uuid": now.UUID}})
+		require.NoError(t, err)
+		upds, err := json.Marshal([]map[string]any{{"action": "remove-snapshots", "snapshot-ids": []int64{a.SnapshotID}}})
+		require.NoError(t, err)
+		_, err = b.cat.Commit(t.Context(), ident, reqs, upds)
+		require.NoError(t, err)
+		o := j.resolve(t, a)
+		require.Equal(t, coordinator.OutcomeFound, o.Kind)
+		require.Equal(t, a.Version, j.gate.m.Result().Version)
+		require.False(t, j.gate.m.Result().Already)
+	})
 }
 
 // The table moved on by another commit, and nothing of ours is there: dead, and a late arrival cannot land any more.
 func TestResolve_DeadOnceTheSequenceNumberIsPassed(t *testing.T) {
-	b := newBench(t)
-	b.createTable()
-	j, a := sealed(t, b, catalogtest.Late, true)
-	_, err := b.job().sink.append()
-	require.NoError(t, err)
-	require.Equal(t, coordinator.OutcomeDead, j.resolve(t, a).Kind)
-	require.Equal(t, coordinator.Committing, j.gate.state())
-	require.Error(t, b.cat.Release(t.Context()))
-	require.Zero(t, b.counts()[j.spec.Markers[0]])
+	eachVersion(t, "format", func(t *testing.T, b *bench) {
+		j, a := sealed(t, b, catalogtest.Late, true)
+		_, err := b.job().sink.append()
+		require.NoError(t, err)
+		require.Equal(t, coordinator.OutcomeDead, j.resolve(t, a).Kind)
+		require.Equal(t, coordinator.Committing, j.gate.state())
+		require.Error(t, b.cat.Release(t.Context()))
+		require.Zero(t, b.counts()[j.spec.Markers[0]])
 
-	require.NoError(t, j.gate.Step(coordinator.Cancel{}))
-	require.Equal(t, coordinator.Aborted, j.gate.state())
+		require.NoError(t, j.gate.Step(coordinator.Cancel{}))
+		require.Equal(t, coordinator.Aborted, j.gate.state())
+	})
 }
 
 // C33: main is rolled back to the pinned parent while the request is in flight. It had been declared dead, so it must not land.
 func TestResolve_RolledBackToTheParent(t *testing.T) {
-	b := newBench(t)
-	b.createTable()
-	_, err := b.job().sink.append()
-	require.NoError(t, err)
-	parent := b.load().Metadata.CurrentSnapshot().SnapshotID
-	j, a := sealed(t, b, catalogtest.Late, true)
-	_, err = b.job().sink.append()
-	require.NoError(t, err)
-	now := b.load()
-	reqs, err := json.Marshal([]map[string]any{{"type": "assert-table-uuid", "uuid": now.UUID}})
-	require.NoError(t, err)
-	upds, err := json.Marshal([]map[string]any{{"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": parent}})
-	require.NoError(t, err)
-	_, err = b.cat.Commit(t.Context(), ident, reqs, upds)
-	require.NoError(t, err)
-	require.Equal(t, parent, b.load().Metadata.CurrentSnapshot().SnapshotID)
+	eachVersion(t, "format", func(t *testing.T, b *bench) {
+		_, err := b.job().sink.append()
+		require.NoError(t, err)
+		parent := b.load().Metadata.CurrentSnapshot().SnapshotID
+		j, a := sealed(t, b, catalogtest.Late, true)
+		_, err = b.job().sink.append()
+		require.NoError(t, err)
+		now := b.load()
+		reqs, err := json.Marshal([]map[string]any{{"type": "assert-table-uuid", "uuid": now.UUID}})
+		require.NoError(t, err)
+		upds, err := json.Marshal([]map[string]any{{"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": parent}})
+		require.NoError(t, err)
+		_, err = b.cat.Commit(t.Context(), ident, reqs, upds)
+		require.NoError(t, err)
+		require.Equal(t, parent, b.load().Metadata.CurrentSnapshot().SnapshotID)
 
-	require.Equal(t, coordinator.OutcomeDead, j.resolve(t, a).Kind)
-	require.Error(t, b.cat.Release(t.Context()), "the late copy arrives on the very head it was pinned to")
-	require.Zero(t, b.counts()[j.spec.Markers[0]])
+		require.Equal(t, coordinator.OutcomeDead, j.resolve(t, a).Kind)
+		require.Error(t, b.cat.Release(t.Context()), "the late copy arrives on the very head it was pinned to")
+		require.Zero(t, b.counts()[j.spec.Markers[0]])
+	})
 }
 
 func TestResolve_TableDroppedOrRecreated(t *testing.T) { // C32
@@ -291,5 +297,18 @@ func TestLease_SpecIsChecked(t *testing.T) {
 	} {
 		_, err := b.broker.Lease(spec)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// eachVersion runs a test on a table of each format version that tells requests dead in its own way: by sequence numbers, or by the metadata that they follow.
+func eachVersion(t *testing.T, name string, f func(*testing.T, *bench)) {
+	t.Helper()
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("%s/v%d", name, version), func(t *testing.T) {
+			b := newBench(t)
+			b.version = version
+			require.Equal(t, version, b.createTable().Metadata.Version())
+			f(t, b)
+		})
 	}
 }

@@ -58,6 +58,12 @@ func (t *catalogTarget) judge(now *catalog.Table, a *coordinator.Attempt) coordi
 	if a.Creates { // it has our UUID, so our request made it: the snapshot was expired since, and its markers evicted
 		return coordinator.Outcome{Kind: coordinator.OutcomeLanded, Version: a.Version, Location: now.MetadataLocation}
 	}
+	if a.SequenceNumber == 0 { // format version 1: the request names the metadata that it follows, which never comes back
+		if now.MetadataLocation != a.Follows {
+			return outcome(coordinator.OutcomeDead, "the table's metadata is %s, the request could only follow %s, and nothing of it is there", now.MetadataLocation, a.Follows)
+		}
+		return outcome(coordinator.OutcomeUnknown, "not in the table, and it may still come")
+	}
 	if md.LastSequenceNumber() >= a.SequenceNumber { // no catalog takes an older sequence number, wherever main points
 		return outcome(coordinator.OutcomeDead, "the table is at sequence number %d, the request had %d, and nothing of it is there", md.LastSequenceNumber(), a.SequenceNumber)
 	}

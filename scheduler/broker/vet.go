@@ -31,8 +31,8 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		}
 	}
 	switch {
-	case md.Version() < 2:
-		return refuse(kindPermanent, "table %s has format version %d: writes need version 2, upgrade the table", l.spec.Ident, md.Version())
+	case md.Version() < 2 && l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_APPEND:
+		return refuse(kindPermanent, "table %s has format version %d: only appends are made to it, upgrade the table", l.spec.Ident, md.Version())
 	case r.assertCreate:
 		return invalid("assert-create is not allowed in a write to a table that exists")
 	case !sameUUID(r.assertUUID, l.tableUUID()):
@@ -54,7 +54,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if !sameID(r.parent, snapshotID(parent)) {
 		return refuse(kindConflict, "branch %s has moved since the commit was built", l.branch())
 	}
-	if err := l.vetSnapshot(r, parent, md.LastSequenceNumber()); err != nil {
+	if err := l.vetSnapshot(r, parent, nextSequence(md.Version(), md.LastSequenceNumber())); err != nil {
 		return err
 	}
 	if md.SnapshotByID(r.snapshot.ID) != nil {
@@ -137,7 +137,7 @@ func snapshotID(s *table.Snapshot) *int64 {
 func sameID(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 // vetSnapshot checks the snapshot by itself, for appends and for the first snapshot of a new table.
-func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int64) error {
+func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, sequence int64) error {
 	s := r.snapshot
 	switch {
 	case s == nil || r.ref == nil:
@@ -148,8 +148,8 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 		return invalid("snapshot id %d", s.ID)
 	case !sameID(s.Parent, snapshotID(parent)):
 		return invalid("the snapshot's parent must be the head of branch %s", l.branch())
-	case s.Sequence != lastSequence+1:
-		return invalid("sequence number %d: want %d", s.Sequence, lastSequence+1)
+	case s.Sequence != sequence:
+		return invalid("sequence number %d: want %d", s.Sequence, sequence)
 	case !slices.Contains(modeRules[l.spec.Mode].operations, s.Summary["operation"]):
 		return invalid("operation %q: want %s", s.Summary["operation"], strings.Join(modeRules[l.spec.Mode].operations, " or "))
 	}
@@ -162,6 +162,14 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, lastSequence int
 		return invalid("summary %s is %q: want exactly %s", SummaryMarkers, s.Summary[SummaryMarkers], strings.Join(want, ","))
 	}
 	return nil
+}
+
+// nextSequence is the sequence number of a table's next snapshot; format version 1 has none.
+func nextSequence(version int, last int64) int64 {
+	if version < 2 {
+		return 0
+	}
+	return last + 1
 }
 
 // branch is where the lease's commits go.

@@ -52,12 +52,12 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 		return invalid("assign-uuid: %q is no UUID", r.assignUUID)
 	case l.spec.TableUUID != "" && !sameUUID(l.spec.TableUUID, r.assignUUID):
 		return invalid("assign-uuid: want %s", l.spec.TableUUID)
-	case r.version != 2 && r.version != 3:
-		return invalid("format version %d: want 2 or 3", r.version)
+	case r.version < 1 || r.version > 3:
+		return invalid("format version %d: want 1, 2 or 3", r.version)
 	case !sameLocation(r.location, location):
 		return invalid("location %q: the job may create its table at %q only", r.location, location)
 	}
-	if err := l.vetSnapshot(r, nil, 0); err != nil {
+	if err := l.vetSnapshot(r, nil, nextSequence(r.version, 0)); err != nil {
 		return err
 	}
 	if r.ref.MaxRefAge != nil || r.ref.MaxSnapAge != nil || r.ref.MinToKeep != nil {

@@ -294,23 +294,11 @@ func TestVet_MarkerEviction(t *testing.T) {
 	require.NoError(t, try(append([]string{old[3]}, old[46:]...))) // 255 old ones and the own
 }
 
-func TestVet_AppendNeedsFormatVersion2AndATable(t *testing.T) {
+func TestVet_WritesNeedATable(t *testing.T) {
 	b := newBench(t)
 	j := b.job()
 	_, err := j.sink.append()
 	requireRefusal(t, notFound, err, "does not exist")
-	spec := catalogtest.Spec()
-	spec.Properties = map[string]string{"format-version": "1"}
-	_, err = b.cat.Create(t.Context(), ident, spec)
-	require.NoError(t, err)
-	j = b.job()
-	l, err := j.sink.load()
-	require.NoError(t, err)
-	require.Equal(t, 1, l.md.Version())
-	made, err := j.sink.build(l)
-	require.NoError(t, err)
-	_, err = j.sink.sendBuilt(made)
-	requireRefusal(t, permanent, err, "version 2")
 }
 
 // Readers and DDL leases do not commit; neither does a lease of a mode that nobody knows.

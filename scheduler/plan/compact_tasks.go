@@ -45,11 +45,28 @@ func (c *CompactTasks) Planner() (Planner, error) {
 	if len(c.Spec.GetSort()) > 0 {
 		order = "rows are sorted within each group"
 	}
+	how := "row groups are copied as they are where they can be: not those of files with deleted rows, nor small ones"
+	if why := c.unspliced(); why != "" {
+		how = "no row groups are copied as they are, because " + why
+	}
 	p.Above = []*Node{
 		{Op: OpCommit, Label: c.Table + " (rewrite of data files, planned on version " + c.Spec.GetBaseVersion() + ")"},
-		{Op: OpWrite, Label: c.Table, Details: []string{fmt.Sprintf("%s, %s are written anew; %s", count(files, "file"), ByteText(bytes), order)}},
+		{Op: OpWrite, Label: c.Table, Details: []string{fmt.Sprintf("%s, %s are written anew; %s", count(files, "file"), ByteText(bytes), order), how}},
 	}
 	return FromPhysical(c.Mode, p)
+}
+
+// unspliced is why nothing is copied as it is, whatever the files are like; empty: it depends on them. The executor decides.
+func (c *CompactTasks) unspliced() string {
+	switch {
+	case c.Request.Tuning.NoSplice || c.Spec.GetFiles().GetNoSplice():
+		return "it is switched off"
+	case c.Lineage:
+		return "the rows keep their ids, which become columns of their files"
+	case len(c.Spec.GetSort()) > 0:
+		return "rows are sorted"
+	}
+	return ""
 }
 
 // shares puts small groups together, in their order.
@@ -73,7 +90,7 @@ func (c *CompactTasks) shares() [][]*planv1.PinnedFile {
 func (c *CompactTasks) task(n int, files []*planv1.PinnedFile, columns []*planv1.Column) *planv1.Task {
 	spec := proto.CloneOf(c.Spec)
 	spec.SinkState = nil
-	w := &planv1.WriteTask{Spec: spec, SortForPartitions: len(spec.GetPartition()) > 0, RowLineage: c.Lineage, Rewrite: &planv1.RewriteFiles{View: TargetView}}
+	w := &planv1.WriteTask{Spec: spec, SortForPartitions: len(spec.GetPartition()) > 0, RowLineage: c.Lineage, Splice: c.unspliced() == "", Rewrite: &planv1.RewriteFiles{View: TargetView}}
 	var names []string
 	for i, f := range c.Spec.GetSchema().GetFields() {
 		names = append(names, sql.QuoteIdent(f.GetName()))

@@ -36,7 +36,6 @@ func newAltered(t testing.TB, version string) *altered {
 	t.Helper()
 	h := newHost(t, "alter")
 	s := impatient()
-	s.version1 = true
 	c := h.client(s)
 	st := &planv1.Field{Name: "s", Type: &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_STRUCT, Fields: []*planv1.Field{field("a", kInt), field("b", kStr)}}}
 	list := &planv1.Field{Name: "l", Type: &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_LIST, Fields: []*planv1.Field{field("element", kInt)}}}

@@ -25,9 +25,6 @@ func (s *Sink) createTable(ctx context.Context, h Host, req *sinkv1.CreateTableR
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)
 	}
-	if d.version == 1 && !s.version1 {
-		return nil, permanent(req.GetTable(), errNewVersion1)
-	}
 	create := &hostv1.CreateTableRequest{
 		Schema: d.schema.JSON, PartitionSpec: d.spec.Document(), SortOrder: d.order.JSON, Location: d.location, Properties: map[string]string{},
 	}
@@ -53,8 +50,8 @@ func (s *Sink) createTable(ctx context.Context, h Host, req *sinkv1.CreateTableR
 		return nil, permanent(req.GetTable(), err)
 	}
 	warnings := append(d.warnings, spec.GetWarnings()...)
-	if m.FormatVersion == 1 && !s.version1 {
-		warnings = append(warnings, errVersion1.Error())
+	if m.FormatVersion == 1 {
+		warnings = append(warnings, "format version 1: rows are only added; statements that remove or change them need version 2")
 	}
 	if m.FormatVersion != d.version {
 		warnings = append(warnings, "the catalog made a table of format version "+strconv.Itoa(m.FormatVersion)+", not "+strconv.Itoa(d.version))
@@ -90,9 +87,6 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 	d, err := define(req.GetDefinition())
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)
-	}
-	if d.version == 1 && !s.version1 {
-		return nil, permanent(req.GetTable(), errNewVersion1)
 	}
 	if d.location != "" && !sameLocation(d.location, t.defaultLocation) { // better now than after the rows have been written
 		return nil, sdk.Refuse(sdk.Permanent, "table %s: location %s: the host creates it at %s only", tableName(req.GetTable()), d.location, t.defaultLocation)

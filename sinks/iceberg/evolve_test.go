@@ -183,7 +183,6 @@ func TestEvolution_Version2BecomesVersion3(t *testing.T) { // C31
 func TestEvolution_Version1BecomesVersion2(t *testing.T) {
 	h := newHost(t, "one")
 	s := impatient()
-	s.version1 = true
 	c := h.client(s)
 	createTable(t, h, c, simple(map[string]string{"format-version": "1"}))
 	j := newJob(t, h, c)

@@ -51,20 +51,14 @@ func TestForeign_ListWithoutFormatVersion(t *testing.T) { // X9
 
 func TestForeign_Version1(t *testing.T) { // X12
 	s := New()
-	s.version1 = true
 	h := newHost(t, "v1")
 	createTable(t, h, h.client(s), &sinkv1.TableDefinition{Schema: simple(nil).GetSchema(), Partition: []*sinkv1.PartitionClause{clause("name", tIdentity)}, Properties: map[string]string{"format-version": "1"}})
-	s.version1 = false
-	_, err := prepare(t, h, h.client(s))
-	refused(t, err, sdk.Permanent, "format version 1", "upgrade it")
-
-	s.version1 = true
 	c := h.client(s)
 	j := newJob(t, h, c)
 	j.land(j.write(row{vInt(1), vStr("a")}, row{vInt(2), null}))
 	tx := h.table().NewTransaction()
 	require.NoError(t, tx.Delete(t.Context(), icebergo.EqualTo(icebergo.Reference("id"), int64(1)), nil))
-	_, err = tx.Commit(t.Context())
+	_, err := tx.Commit(t.Context())
 	require.NoError(t, err)
 	j = newJob(t, h, c)
 	resp := j.land(j.write(row{vInt(3), vStr("c")}))
@@ -92,7 +86,6 @@ func TestForeign_Version1(t *testing.T) { // X12
 
 func TestForeign_OldListWithoutCounts(t *testing.T) {
 	s := New()
-	s.version1 = true
 	h := newHost(t, "counts")
 	c := h.client(s)
 	createTable(t, h, c, simple(map[string]string{"format-version": "1"}))
@@ -117,7 +110,6 @@ func TestForeign_OldListWithoutCounts(t *testing.T) {
 
 func TestForeign_SnapshotWithoutAList(t *testing.T) {
 	s := New()
-	s.version1 = true
 	h := newHost(t, "inline")
 	c := h.client(s)
 	createTable(t, h, c, simple(map[string]string{"format-version": "1"}))

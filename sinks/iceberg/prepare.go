@@ -31,21 +31,12 @@ func (s *Sink) prepare(ctx context.Context, h Host, req *sinkv1.PrepareWriteRequ
 	if err != nil {
 		return nil, err
 	}
-	if t.FormatVersion == 1 && !s.version1 {
-		return nil, permanent(req.GetTable(), errVersion1)
-	}
 	spec, err := writeSpec(t.Metadata, req)
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)
 	}
 	return &sinkv1.PrepareWriteResponse{Spec: spec}, nil
 }
-
-// errVersion1: the sink could, but the host lets only requests through that a sequence number can prove dead.
-var errVersion1 = errors.New("it has format version 1, and appends need version 2; upgrade it (ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2') in Spark)")
-
-// errNewVersion1: a table that could never be written to.
-var errNewVersion1 = errors.New("format version 1 is not supported for writing; leave the property format-version out, or set it to 2 or 3")
 
 // appendSpec is the write spec of an append to a table as it is.
 func appendSpec(m *meta.Metadata) (*planv1.WriteSpec, error) {

@@ -23,8 +23,6 @@ const Engine = "signet"
 type Sink struct {
 	tables *cache[*meta.Metadata]     // by metadata location
 	lists  *cache[[]icefile.Manifest] // by URI of the manifest list
-	// version1 allows appends to tables of format version 1. Off as long as hosts refuse them.
-	version1 bool
 	now      func() time.Time                 // replaced in tests
 	pause    func(context.Context, int) error // before attempt n+1
 }

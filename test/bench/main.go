@@ -13,7 +13,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|splice|partitioned|copy|dispatch|restart|contention|growth|files [flags]")
+		fmt.Fprintln(os.Stderr, "usage: bench latency|insert|splice|compact|partitioned|copy|dispatch|restart|contention|growth|files [flags]")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -27,8 +27,8 @@ func main() {
 func run(ctx context.Context, what string, args []string) error {
 	fs := flag.NewFlagSet("bench "+what, flag.ContinueOnError)
 	bin := fs.String("bin", "bin", "directory with signet and signet-executor")
-	n := fs.Int("n", 0, "runs; 0: 200 for latency, 3 for partitioned, otherwise 5")
-	data := fs.String("data", "", "insert, splice, partitioned, copy: pattern of the Parquet files to read")
+	n := fs.Int("n", 0, "runs; 0: 200 for latency, 3 for partitioned and compact, otherwise 5")
+	data := fs.String("data", "", "insert, splice, compact, partitioned, copy: pattern of the Parquet files to read")
 	by := fs.String("by", "", "copy: expression whose values get files of their own")
 	sorted := fs.Bool("sorted", false, "copy: sort by that expression first")
 	out := fs.String("out", "", "copy: directory to write to")
@@ -53,6 +53,8 @@ func run(ctx context.Context, what string, args []string) error {
 		return copyOnce(ctx, *data, *out, *by, *sorted, *threads, *memory)
 	case "splice":
 		return spliceInsert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
+	case "compact":
+		return compactions(ctx, *bin, *data, orDefault(*n, 3), *threads, *memory)
 	case "partitioned":
 		return partitioned(ctx, *bin, *data, *only, orDefault(*n, 3), *threads, *memory)
 	case "dispatch":
@@ -68,7 +70,7 @@ func run(ctx context.Context, what string, args []string) error {
 	case "executors": // what dispatch starts
 		return simulate(ctx, *addr, simulatedExecutors, simulatedSlots, func() { fmt.Println("joined") })
 	}
-	return fmt.Errorf("%q: want latency, insert, splice, partitioned, copy, dispatch, restart, contention, growth or files", what)
+	return fmt.Errorf("%q: want latency, insert, splice, compact, partitioned, copy, dispatch, restart, contention, growth or files", what)
 }
 
 func orDefault(n, d int) int {

@@ -24,4 +24,5 @@ go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" files
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" splice --data "$cache/data/lineitem/*.parquet"
+"$cache/bench" compact --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" partitioned --data "$cache/data/lineitem/*.parquet"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signet-io/signet/test/harness"
@@ -144,4 +145,52 @@ func TestRewriteManifests(t *testing.T) {
 	require.Equal(t, []string{"0", "0"}, c.SQL("CALL system.rewrite_manifests('c.e')")[0])
 	c.SQL("INSERT INTO lake.c.t VALUES (-1, 'p0')")
 	require.Equal(t, "181", sums(c, "t")[0])
+}
+
+// TestCompact_CopiesRowGroups: where rows keep their order and nothing else, row groups are copied as they are, and nobody sees a difference.
+func TestCompact_CopiesRowGroups(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t, harness.Options{Executors: 1})
+	c.SQL("CREATE SCHEMA lake.c")
+	raw := t.TempDir()
+	const n = 6
+	for i := range int64(n) {
+		exported(t, filepath.Join(raw, fmt.Sprintf("%d.parquet", i)), i*40000, compress.Codecs.Zstd)
+	}
+	for name, tc := range map[string]struct {
+		with, set, options string
+		version            int
+		copied             bool
+	}{
+		"t": {copied: true, version: 2},
+		"p": {with: "PARTITIONED BY (day)", copied: true, version: 2},
+		"u": {set: "signet.splice.enabled=false", version: 2},
+		"s": {options: ", strategy => 'sort', sort_order => 'id DESC'", version: 2},
+		"v": {version: 3}, // the rows keep their ids
+	} {
+		c.SQL(fmt.Sprintf("CREATE TABLE lake.c.%s (id BIGINT NOT NULL, name VARCHAR, day DATE) %s WITH ('format-version' = '%d')", name, tc.with, tc.version))
+		for i := range n {
+			c.SQL(fmt.Sprintf("INSERT INTO lake.c.%s SELECT * FROM '%s/%d.parquet'", name, raw, i), "--set", "signet.splice.enabled=false")
+		}
+		c.SQL(fmt.Sprintf("INSERT INTO lake.c.%s VALUES (-1, 'small', DATE '1970-01-01' + 18000)", name)) // too small to be copied
+		require.Zero(t, copiedFiles(t, c.Table("c", name).Files))
+		want := c.SQL("SELECT " + addSums + " FROM lake.c." + name)
+		args := []string{}
+		if tc.set != "" {
+			args = []string{"--set", tc.set}
+		}
+		c.SQL("CALL system.rewrite_data_files(table => 'c."+name+"'"+tc.options+")", args...)
+		tab := c.Table("c", name)
+		require.Less(t, len(tab.Files), n, name)
+		require.Equal(t, tc.copied, copiedFiles(t, tab.Files) > 0, name)
+		require.Equal(t, want, c.SQL("SELECT "+addSums+" FROM lake.c."+name), name)
+		require.Equal(t, "1", c.Value("SELECT count(*) FROM lake.c."+name+" WHERE id = 41234"))
+		require.Equal(t, "replace", string(tab.Metadata.CurrentSnapshot().Summary.Operation))
+		require.EqualValues(t, n*40000+1, tab.Records)
+		if tc.version == 3 {
+			require.Equal(t, []string{"240001", "240000", "1", "7"}, c.SQL("SELECT count(DISTINCT _row_id), max(_row_id), min(_last_updated_sequence_number), max(_last_updated_sequence_number) FROM read_parquet(['" +
+				strings.Join(tab.Files, "', '") + "'])")[0])
+		}
+		harness.Eventually(t, "nothing is left behind", func() bool { return len(c.Table("c", name).DataOrphans()) == 0 })
+	}
 }

@@ -87,6 +87,10 @@ const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
 
 var statements = map[string]statement{
 	"insert": {prepare: withBaseline, text: "INSERT INTO {table} SELECT id FROM '{input}'", rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true},
+	"insert v1": {
+		prepare: "CREATE TABLE %s WITH ('format-version' = '1') AS SELECT i AS id FROM range(-10, 0) r(i)", text: "INSERT INTO {table} SELECT id FROM '{input}'",
+		rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true,
+	},
 	"ctas":   {text: "CREATE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true},
 	"create": {text: "CREATE TABLE {table} (id BIGINT) PARTITIONED BY (bucket(4, id))", exists: true},
 	"drop":   {prepare: withBaseline, text: "DROP TABLE {table}"},

@@ -52,7 +52,6 @@ func TestPlaces_DataFilesGoWhereTheyMay(t *testing.T) {
 		c.Fail(1, "CREATE TABLE lake.x.bad (id BIGINT) WITH ('write.data.path' = '"+place+"')", "write.data.path", "data_paths")
 		c.Fail(1, "CREATE TABLE lake.x.bad WITH ('write.data.path' = '"+place+"') AS SELECT 1 AS id", "data location", "data_paths")
 	}
-	c.Fail(1, "CREATE TABLE lake.x.bad (id BIGINT) WITH ('format-version' = '1')", "format version 1")
 	tableOfAnother(t, c, "moved", "", iceberg.Properties{"write.data.path": "file://" + evil})
 	c.Fail(1, "INSERT INTO lake.x.moved VALUES (1)", "data location", evil, "write.data.path", "data_paths")
 	_, err := os.Stat(evil)

@@ -14,7 +14,9 @@ class Cluster:
         self.dir = directory
         self.warehouse = directory / "warehouse"
         self.db = directory / "catalog.db"
+        self.landing = directory / "landing"  # files that may stay where they are
         self.warehouse.mkdir(parents=True)
+        self.landing.mkdir()
         self.config = directory / "signet.yaml"
         self.config.write_text(
             f"data_dir: {directory}/data\n"
@@ -27,6 +29,7 @@ class Cluster:
             "    type: sql\n"
             f"    uri: sqlite://{self.db}\n"
             f"    warehouse: file://{self.warehouse}\n"
+            f"    add_files_paths: [file://{self.landing}]\n"
             "executors:\n"
             f"  local: {executors}\n"
             "  slots: 2\n"
