@@ -157,7 +157,7 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	}
 	defer lease.Close()
 	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{
-		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation,
+		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation, WapId: j.wapID(mode),
 	})
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
@@ -167,6 +167,9 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 		return nil, fail(codeInternal, "", "table %s: the sink's write spec has no schema or no data location", t)
 	}
 	if err := s.checkDataLocation(ctx, p, res.Spec); err != nil {
+		return nil, err
+	}
+	if err := j.mayStage(p, res.Spec.GetWapId()); err != nil {
 		return nil, err
 	}
 	res.Spec.Branch, res.Spec.Scope = p.branch, p.scope

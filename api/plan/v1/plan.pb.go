@@ -1412,6 +1412,8 @@ type WriteSpec struct {
 	Branch        string                 `protobuf:"bytes,16,opt,name=branch,proto3" json:"branch,omitempty"`                                                           // that the write goes to; empty: the main one
 	Scope         *Scope                 `protobuf:"bytes,17,opt,name=scope,proto3" json:"scope,omitempty"`                                                             // overwrites: what the commit removes
 	RowChanges    RowChanges             `protobuf:"varint,18,opt,name=row_changes,json=rowChanges,proto3,enum=signet.plan.v1.RowChanges" json:"row_changes,omitempty"` // row-level writes: how changed rows are stored
+	// The commit adds a snapshot with this wap.id on top of the main branch and moves no branch: it is there to be audited and published. Empty: it does not.
+	WapId         string `protobuf:"bytes,19,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1570,6 +1572,13 @@ func (x *WriteSpec) GetRowChanges() RowChanges {
 		return x.RowChanges
 	}
 	return RowChanges_ROW_CHANGES_UNSPECIFIED
+}
+
+func (x *WriteSpec) GetWapId() string {
+	if x != nil {
+		return x.WapId
+	}
+	return ""
 }
 
 // Scope is what of a table an overwrite removes when it commits.
@@ -5157,7 +5166,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc7\x05\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xde\x05\n" +
 	"\tWriteSpec\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x01 \x01(\tR\ttableUuid\x12.\n" +
@@ -5180,7 +5189,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06branch\x18\x10 \x01(\tR\x06branch\x12+\n" +
 	"\x05scope\x18\x11 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12;\n" +
 	"\vrow_changes\x18\x12 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\n" +
-	"rowChanges\"z\n" +
+	"rowChanges\x12\x15\n" +
+	"\x06wap_id\x18\x13 \x01(\tR\x05wapId\"z\n" +
 	"\x05Scope\x12\x12\n" +
 	"\x03all\x18\x01 \x01(\bH\x00R\x03all\x12 \n" +
 	"\n" +

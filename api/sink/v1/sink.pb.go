@@ -720,7 +720,9 @@ type PrepareWriteRequest struct {
 	Branch     string                 `protobuf:"bytes,5,opt,name=branch,proto3" json:"branch,omitempty"`         // empty: the main one
 	Scope      *v1.Scope              `protobuf:"bytes,6,opt,name=scope,proto3" json:"scope,omitempty"`           // WRITE_MODE_OVERWRITE
 	// WRITE_MODE_ROW_LEVEL: delete, update or merge, by which a table's properties choose between copy-on-write and merge-on-read.
-	Operation     string `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
+	Operation string `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Stage the write as a snapshot with this wap.id, if the table asks for it (write.wap.enabled): the write spec says whether it does.
+	WapId         string `protobuf:"bytes,8,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -800,6 +802,13 @@ func (x *PrepareWriteRequest) GetScope() *v1.Scope {
 func (x *PrepareWriteRequest) GetOperation() string {
 	if x != nil {
 		return x.Operation
+	}
+	return ""
+}
+
+func (x *PrepareWriteRequest) GetWapId() string {
+	if x != nil {
+		return x.WapId
 	}
 	return ""
 }
@@ -4041,7 +4050,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"descending\x18\x04 \x01(\bR\n" +
 	"descending\x12\x1f\n" +
 	"\vnulls_first\x18\x05 \x01(\bR\n" +
-	"nullsFirst\"\xae\x02\n" +
+	"nullsFirst\"\xc5\x02\n" +
 	"\x13PrepareWriteRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12-\n" +
@@ -4051,7 +4060,8 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"definition\x12\x16\n" +
 	"\x06branch\x18\x05 \x01(\tR\x06branch\x12+\n" +
 	"\x05scope\x18\x06 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12\x1c\n" +
-	"\toperation\x18\a \x01(\tR\toperation\"E\n" +
+	"\toperation\x18\a \x01(\tR\toperation\x12\x15\n" +
+	"\x06wap_id\x18\b \x01(\tR\x05wapId\"E\n" +
 	"\x14PrepareWriteResponse\x12-\n" +
 	"\x04spec\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\"\x99\x01\n" +
 	"\vStageHeader\x12\x14\n" +
