@@ -25,6 +25,8 @@ type Expectation struct {
 	SortOrders []int32 // allowed sort order ids; nil: unchecked
 	Replaces   bool    // the task may replace files of the table
 	Deletes    bool    // it may write delete files
+	// Given has the files that the task may register where they are, with their sizes, by URI; nil: it writes its files itself, below the prefix.
+	Given map[string]int64
 	// About are the files of the table that the task was given, by the table's names: it replaces, or deletes rows of, those alone. nil: unchecked.
 	About map[string]struct{}
 	// Seen reports whether another attempt of the job brought the path; nil: not asked. Machine.HasPath fits.
@@ -164,7 +166,16 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 		return bad("path", "%v", err)
 	}
 	below, ok := loc.below(prefix)
-	if !ok && !mutated("path-anywhere") {
+	if e.Given != nil {
+		size, given := e.Given[f.GetPath()]
+		switch {
+		case !given && !mutated("path-anywhere"):
+			return bad("path", "not one of the files that the task was given")
+		case given && size != f.GetSizeBytes():
+			return bad("counts", "%d bytes, it was planned with %d", f.GetSizeBytes(), size)
+		}
+		below = loc.segments
+	} else if !ok && !mutated("path-anywhere") {
 		return bad("path", "not below %q", e.Prefix)
 	}
 	// What the executor chose itself must read the same to every reader, also to one that decodes or expands.

@@ -266,3 +266,23 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	some.Partition = make([]*planv1.Value, e.Partition+1)
 	require.Equal(t, "partition", field(CheckManifest(e, h, []*planv1.DataFile{some}, trailer)))
 }
+
+// A task that registers files names exactly those that it was given, wherever they are.
+func TestCheckManifest_GivenFiles(t *testing.T) {
+	e := expectation()
+	e.Given = map[string]int64{"file:///raw/a b.parquet": 100, "file:///raw/a%b.parquet": 100}
+	one := func(path string, size int64) []*planv1.DataFile {
+		f := goodFile(0)
+		f.Path, f.SizeBytes = path, size
+		return []*planv1.DataFile{f}
+	}
+	files := one("file:///raw/a b.parquet", 100)
+	require.NoError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)))
+	require.NoError(t, CheckManifest(e, goodHeader(), nil, &planv1.ManifestTrailer{}), "files without rows are left out")
+	for path, field := range map[string]string{"file:///raw/other.parquet": "path", prefix + "/1-2-attempt-0.parquet": "path", "file:///raw/../raw/a b.parquet": "path", "file:///raw/a%b.parquet": "path"} {
+		files = one(path, 100)
+		requireManifestError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)), field)
+	}
+	files = one("file:///raw/a b.parquet", 99)
+	requireManifestError(t, CheckManifest(e, goodHeader(), files, trailerOf(files)), "counts")
+}

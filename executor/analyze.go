@@ -41,6 +41,9 @@ func (e *Executor) analyzeGuarded(req *executorv1.Analyze) (res *executorv1.Anal
 	if req.GetSplice() != nil {
 		return sendable(e.spliceReport(req))
 	}
+	if req.GetAddFiles() != nil && len(req.GetSources()) == 1 {
+		return sendable(e.addFilesReport(req))
+	}
 	return sendable(analyze.Analyze(e.life, e.pool, req))
 }
 

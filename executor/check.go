@@ -39,9 +39,12 @@ func (e *Executor) runCheck(a *attempt, inst *duckdb.Instance, dir string, writt
 	task, opts := asWrite(a.task), write.Options{Scratch: dir, Store: nowhere{}, Written: written}
 	var done outcome
 	var err error
-	if task.GetWrite().GetRewrite() != nil {
+	switch {
+	case task.GetWrite().GetAdd() != nil:
+		done.files, err = write.Add(a.ctx, inst, task, opts)
+	case task.GetWrite().GetRewrite() != nil:
 		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, task, opts)
-	} else {
+	default:
 		done.files, err = write.Run(a.ctx, inst, task, opts)
 	}
 	return done, err

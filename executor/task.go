@@ -126,12 +126,36 @@ func (e *Executor) guarded(a *attempt, release func()) (done outcome, perr *plan
 	return e.workOn(a, release)
 }
 
-// workOn runs the task in a DuckDB and a scratch directory of its own; a task that reads nothing in a shared one.
+// workOn runs the task in a DuckDB and a scratch directory of its own; a task that reads nothing in a shared one, and one that writes a few constants
+// in none.
 func (e *Executor) workOn(a *attempt, release func()) (outcome, *planv1.Error) {
+	if done, files, perr := e.workPlainly(a); done {
+		release()
+		return outcome{files: files}, perr
+	}
 	if e.shared.fits(a.task) {
 		return e.workShared(a, release)
 	}
 	return e.workAlone(a, release)
+}
+
+// workPlainly writes constants; done: it has, or has failed at it.
+func (e *Executor) workPlainly(a *attempt) (done bool, files []*planv1.DataFile, perr *planv1.Error) {
+	if !e.shared.fits(a.task) {
+		return false, nil, nil
+	}
+	err := e.checkSpace()
+	if err == nil {
+		name := filepath.Join(e.scratch.Path, a.ref.GetAttemptId()+".parquet")
+		files, done, err = write.Constants(a.ctx, a.task, name, write.Options{Store: e.cfg.Store, Written: func(rows, bytes int64) {
+			a.rows.Store(rows)
+			a.bytes.Store(bytes)
+		}})
+	}
+	if err != nil {
+		return true, nil, planError(a.ctx, nil, e.scratch.Path, err)
+	}
+	return done, files, nil
 }
 
 func (e *Executor) workShared(a *attempt, release func()) (done outcome, perr *planv1.Error) {
@@ -251,8 +275,10 @@ func (e *Executor) access(task *planv1.Task, dir string) duckdb.Access {
 func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done outcome, err error) {
 	stop := interrupt(a.ctx, inst)
 	defer stop()
-	if err := inst.BindSources(a.ctx, a.task.GetSources()); err != nil {
-		return outcome{}, err
+	if writeOf(a.task).GetAdd() == nil { // whose files are looked at one by one
+		if err := inst.BindSources(a.ctx, a.task.GetSources()); err != nil {
+			return outcome{}, err
+		}
 	}
 	written := func(rows, bytes int64) {
 		a.rows.Store(rows)
@@ -261,6 +287,8 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 	switch {
 	case a.task.GetWrite().GetRewrite() != nil:
 		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
+	case a.task.GetWrite().GetAdd() != nil:
+		done.files, err = write.Add(a.ctx, inst, a.task, write.Options{Scratch: dir, Written: written})
 	case a.task.GetWrite() != nil:
 		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
 	case a.task.GetCheck() != nil:

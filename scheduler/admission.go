@@ -35,11 +35,25 @@ func newAdmission(l config.Limits) *admission {
 func (a *admission) room(principal string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.roomLocked(principal)
+}
+
+func (a *admission) roomLocked(principal string) error {
 	if a.free(principal) || len(a.waiting) < a.queue {
 		return nil
 	}
 	return fail(codeResource, "try again when some have ended; limits.max_running_jobs, limits.max_user_jobs and limits.max_queued_jobs say how many there may be",
 		"too many jobs: %d run, %d of them of this principal, and %d wait", a.running, a.of[principal], len(a.waiting))
+}
+
+// claim gives a job its turn, or refuses it where there is no room for it.
+func (a *admission) claim(principal string) (*turn, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.roomLocked(principal); err != nil {
+		return nil, err
+	}
+	return a.enterLocked(principal, false), nil
 }
 
 // free is called with mu held.
@@ -51,6 +65,10 @@ func (a *admission) free(principal string) bool {
 func (a *admission) enter(principal string, atOnce bool) *turn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.enterLocked(principal, atOnce)
+}
+
+func (a *admission) enterLocked(principal string, atOnce bool) *turn {
 	t := &turn{principal: principal, due: make(chan struct{})}
 	if atOnce || a.free(principal) {
 		a.start(t)

@@ -63,6 +63,7 @@ func takesEffect(kind string) bool { return kind == kindDDL || kind == kindCache
 // takes effect; what decides then is about to be seen.
 func (s *Server) noteCancel(j *job, who string) (done bool, err error) {
 	err = s.journal.Update(func(tx *journal.Tx) error {
+		done = false
 		rec, err := tx.Job(j.id)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,55 @@ type commitQueue struct {
 	spawn func(func())
 
 	mu     sync.Mutex
-	tables map[string][]*queuedCommit // those that wait; an entry without any has its turn now
+	tables map[string]*tableQueue
+}
+
+// tableQueue is one table's queue.
+type tableQueue struct {
+	waiting []*queuedCommit
+	serving bool // turns are being given
+	// coming is how many appends run whose commits will come here.
+	coming  int
+	arrived chan struct{} // closed and replaced when waiting or coming changes
+	// The last turn.
+	size int
+	took time.Duration
+}
+
+// table is a table's queue. Called with mu held.
+func (q *commitQueue) table(name string) *tableQueue {
+	if q.tables == nil {
+		q.tables = map[string]*tableQueue{}
+	}
+	t := q.tables[name]
+	if t == nil {
+		t = &tableQueue{arrived: make(chan struct{})}
+		q.tables[name] = t
+	}
+	return t
+}
+
+// changed wakes who gathers, and forgets a table that nobody commits to. Called with mu held.
+func (q *commitQueue) changed(name string, t *tableQueue) {
+	close(t.arrived)
+	t.arrived = make(chan struct{})
+	if len(t.waiting) == 0 && !t.serving && t.coming == 0 {
+		delete(q.tables, name)
+	}
+}
+
+// expect announces the commit of an append that runs. The answer is to be called when it has come, or will not come; it may be called twice.
+func (q *commitQueue) expect(name string) (here func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.table(name).coming++
+	return sync.OnceFunc(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		t := q.table(name)
+		t.coming--
+		q.changed(name, t)
+	})
 }
 
 // What one turn takes at most.
@@ -30,6 +79,7 @@ const (
 // queuedCommit is one job's commit that waits for its turn.
 type queuedCommit struct {
 	w      *writeState
+	here   func() // tells that it has come; nil: it was not announced
 	staged *sinkv1.StageResponse
 	key    string // commits of one key may share a snapshot; empty: alone
 	bytes  int    // of its references
@@ -47,6 +97,9 @@ type queuedCommit struct {
 // that has the turn; a call that is for this job alone is ended by it, and waited for.
 func (q *commitQueue) commit(c *queuedCommit, table string) error {
 	q.enter(c, table)
+	if c.here != nil {
+		c.here()
+	}
 	select {
 	case <-c.done:
 		return c.err
@@ -64,57 +117,95 @@ func (q *commitQueue) commit(c *queuedCommit, table string) error {
 	return c.err
 }
 
-func (q *commitQueue) enter(c *queuedCommit, table string) {
+func (q *commitQueue) enter(c *queuedCommit, name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tables == nil {
-		q.tables = map[string][]*queuedCommit{}
+	t := q.table(name)
+	t.waiting = append(t.waiting, c)
+	if !t.serving {
+		t.serving = true
+		q.spawn(func() { q.serve(name, t) })
 	}
-	waiting, busy := q.tables[table]
-	q.tables[table] = append(waiting, c)
-	if !busy {
-		q.spawn(func() { q.serve(table) })
+	q.changed(name, t)
+}
+
+func (q *commitQueue) remove(c *queuedCommit, name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.table(name)
+	if i := slices.Index(t.waiting, c); i >= 0 {
+		t.waiting = append(t.waiting[:i:i], t.waiting[i+1:]...)
+	}
+	q.changed(name, t)
+}
+
+// serve gives turns for a table as long as somebody waits.
+func (q *commitQueue) serve(name string, t *tableQueue) {
+	for {
+		q.gather(t)
+		turn := q.next(name, t)
+		if turn == nil {
+			return
+		}
+		start := time.Now()
+		q.run(turn)
+		q.mu.Lock()
+		t.size, t.took = len(turn), time.Since(start)
+		q.mu.Unlock()
 	}
 }
 
-func (q *commitQueue) remove(c *queuedCommit, table string) {
+// maxGather bounds how long a turn waits for those that are on their way.
+const maxGather = 50 * time.Millisecond
+
+// gather waits a little for appends that will be ready soon, where many come: the last turn was shared. What a commit costs is nearly the same for one and
+// for many, so that who waits no longer than a commit takes is served sooner than in turns of their own. Where they come one at a time nobody waits.
+func (q *commitQueue) gather(t *tableQueue) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting := q.tables[table]
-	for i, o := range waiting {
-		if o == c {
-			q.tables[table] = append(waiting[:i:i], waiting[i+1:]...)
+	limit := min(t.took, maxGather)
+	if t.size < 2 {
+		limit = 0
+	}
+	q.mu.Unlock()
+	if limit <= 0 {
+		return
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		q.mu.Lock()
+		arrived, enough := t.arrived, t.coming == 0 || len(t.waiting) == 0 || len(t.waiting) >= maxGroup
+		q.mu.Unlock()
+		if enough {
+			return
+		}
+		select {
+		case <-arrived:
+		case <-timer.C:
 			return
 		}
 	}
 }
 
-// serve gives turns for a table as long as somebody waits.
-func (q *commitQueue) serve(table string) {
-	for turn := q.next(table); turn != nil; turn = q.next(table) {
-		q.run(turn)
-	}
-}
-
-// next takes the first that waits, with those behind it that may share its snapshot.
-func (q *commitQueue) next(table string) []*queuedCommit {
+// next takes the first that waits, with those behind it that may share its snapshot; nil: nobody waits any more.
+func (q *commitQueue) next(name string, t *tableQueue) []*queuedCommit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := q.tables[table]
-	if len(waiting) == 0 {
-		delete(q.tables, table)
+	if len(t.waiting) == 0 {
+		t.serving = false
+		q.changed(name, t)
 		return nil
 	}
-	first := waiting[0]
-	turn, rest, bytes := []*queuedCommit{first}, waiting[:0:0], first.bytes
-	for _, c := range waiting[1:] {
+	first := t.waiting[0]
+	turn, rest, bytes := []*queuedCommit{first}, t.waiting[:0:0], first.bytes
+	for _, c := range t.waiting[1:] {
 		if first.key == "" || c.key != first.key || len(turn) == maxGroup || bytes+c.bytes > maxGroupBytes {
 			rest = append(rest, c)
 			continue
 		}
 		turn, bytes = append(turn, c), bytes+c.bytes
 	}
-	q.tables[table] = rest
+	t.waiting = rest
 	return turn
 }
 

@@ -1,9 +1,11 @@
 package scheduler
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
@@ -68,8 +70,25 @@ func reportOf(a *coordinator.Attempt, m *coordinator.Machine) commitReport {
 	return out
 }
 
-// snapshotSummary is that of the snapshot that a catalog request adds; nil if it adds none.
+// newestSummary is the summary that was read last: the jobs of a group ask for the same one, twice each.
+var newestSummary struct {
+	sync.Mutex
+	updates json.RawMessage
+	summary map[string]string
+}
+
+// snapshotSummary is that of the snapshot that a catalog request adds; nil if it adds none. Nobody may change it.
 func snapshotSummary(updates json.RawMessage) map[string]string {
+	m := &newestSummary
+	m.Lock()
+	defer m.Unlock()
+	if m.updates == nil || !bytes.Equal(m.updates, updates) {
+		m.updates, m.summary = bytes.Clone(updates), readSummary(updates)
+	}
+	return m.summary
+}
+
+func readSummary(updates json.RawMessage) map[string]string {
 	var list []struct {
 		Action   string `json:"action"`
 		Snapshot struct {

@@ -161,6 +161,9 @@ func (s *Server) prepareCompaction(j *job, p *planned) (scan *planv1.TableScan, 
 		}
 		if scan.GetVersion() == p.spec.GetBaseVersion() && sameNames(scan.GetSchema(), p.spec.GetSchema()) {
 			scan.WithPositions = true
+			if err := distinctFiles(p.target, scan.GetFiles()); err != nil {
+				return nil, nil, err
+			}
 			return scan, places, nil
 		}
 	}

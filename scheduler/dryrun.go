@@ -45,6 +45,8 @@ func (s *Server) plannedWrite(j *job, st sql.Statement) (*planned, error) {
 		return s.planRowLevel(j, st)
 	case *sql.Truncate:
 		return s.planTruncate(j, st)
+	case *sql.AddFiles:
+		return s.planAddFiles(j, st)
 	case *sql.CreateTable:
 		if st.Query != nil {
 			return s.planCreateAs(j, st)

@@ -207,7 +207,7 @@ func (b *flightBackend) unborn(ctx context.Context, who string, st flightsql.Sta
 func inlineColumns(stmt sql.Statement, schema string) []*planv1.Column {
 	var names []string
 	switch st := stmt.(type) {
-	case *sql.Insert:
+	case *sql.Insert, *sql.AddFiles:
 		names = commitColumns
 	case *sql.CreateTable:
 		names = []string{"result"}

@@ -30,6 +30,7 @@ type planned struct {
 	over      *overwrite             // nil: a plain append, or no INSERT
 	changes   []string               // of the table's schema, that a dry run would make
 	rows      string                 // how many the query gives, for people; empty: nobody knows
+	adds      *sinkv1.AddFiles       // ADD FILES by reference
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
 	text      string
@@ -57,8 +58,13 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p, s.planInsertAs(j, p, st)
+}
+
+// planInsertAs plans an INSERT into a table that has been found.
+func (s *Server) planInsertAs(j *job, p *planned, st *sql.Insert) error {
 	if err := s.planOverwrite(j, p, st); err != nil {
-		return nil, err
+		return err
 	}
 	var a *analysis
 	g, ctx := errgroup.WithContext(j.ctx)
@@ -68,27 +74,28 @@ func (s *Server) planInsert(j *job, st *sql.Insert) (*planned, error) {
 		return err
 	})
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.sameTable(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := distinctColumns(p.target, p.spec.GetSchema().GetFields()); err != nil {
-		return nil, err
+		return err
 	}
 	var list []string
 	for _, c := range st.Columns {
 		list = append(list, c.Text)
 	}
+	var err error
 	target := plan.Target{Table: p.target.String(), Schema: p.spec.Schema, List: list, ByName: st.ByName}
 	if target.Schema, err = s.acceptSchema(j, p, target, a.result.Columns); err != nil {
-		return nil, err
+		return err
 	}
 	out, err := plan.MapInsert(target, p.fixedValues(), a.result.Columns)
 	if err != nil {
-		return nil, planFailure(err)
+		return planFailure(err)
 	}
-	return p, s.buildPlan(j, p, a, out)
+	return s.buildPlan(j, p, a, out)
 }
 
 // prepareInsert asks the sink how a table that exists is written. Where no table has the name as it is written, one that differs by case alone is meant.
@@ -149,6 +156,15 @@ func (s *Server) prepareWrite(ctx context.Context, j *job, p *planned, def *sink
 
 func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv1.TableDefinition) (*planv1.WriteSpec, error) {
 	t, mode := p.target, p.mode
+	plugin, err := s.plugin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if j.preparable(p, def) {
+		if spec := s.preparedAppend(ctx, j, p, plugin); spec != nil {
+			return spec, nil
+		}
+	}
 	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{
 		JobID: j.id, Mode: mode, Branch: p.branch, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location,
 	})
@@ -157,7 +173,8 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	}
 	defer lease.Close()
 	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{
-		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation, WapId: j.wapID(mode),
+		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation, WapId: j.wapID(p),
+		AddFiles: p.adds,
 	})
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
@@ -173,6 +190,9 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 		return nil, err
 	}
 	res.Spec.Branch, res.Spec.Scope = p.branch, p.scope
+	if j.preparable(p, def) {
+		s.prepared.remember(preparedKey(p), preparedSpec{plugin, lease.MetadataLocation(), res.Spec})
+	}
 	return res.Spec, nil
 }
 

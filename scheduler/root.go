@@ -149,7 +149,7 @@ func (s *Server) commitOnce(ctx context.Context, w *writeState) error {
 	if err := fault.Hit("scheduler.root.before-commit"); err != nil {
 		return err
 	}
-	c := &queuedCommit{w: w, staged: staged, key: w.groupKey(p.Describe(), staged), bytes: refBytes(staged), since: time.Now(), ctx: ctx, done: make(chan struct{})}
+	c := &queuedCommit{w: w, here: w.here, staged: staged, key: w.groupKey(p.Describe(), staged), bytes: refBytes(staged), since: time.Now(), ctx: ctx, done: make(chan struct{})}
 	return s.commits.commit(c, w.target.String())
 }
 

@@ -77,6 +77,9 @@ func (s *Server) readChanged(j *job, p *planned, r *plan.RowLevel) (*rowRead, er
 	if err != nil {
 		return nil, err
 	}
+	if err := distinctFiles(p.target, scan.GetFiles()); err != nil {
+		return nil, err
+	}
 	scan.WithPositions = true
 	read.target = read.targetSource(p, scan)
 	return read, s.pruneBeside(j, read, unresolved)

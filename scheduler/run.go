@@ -39,7 +39,7 @@ func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
 	wt := task.GetWrite()
 	out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 		Columns: wt.GetColumns(), Spec: wt.GetSpec(), SortForPartitions: wt.GetSortForPartitions(),
-		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(),
+		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(), Add: wt.GetAdd(),
 		Prefix: attemptPrefix(w.spec, w.job.id, task.Stage, task.Task, id),
 	}}
 	return out
@@ -85,7 +85,7 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 		JobID: w.job.id, Table: w.target.ref(), TableUUID: w.spec.TableUuid, Mode: w.mode, Gate: gate{w}, Catalog: w.target.entry.catalog, Ident: w.target.ident,
 		MarkerProperty: w.s.markerProperty(), Markers: []string{w.job.rec.Marker}, KeepMarkers: w.s.openMarkers(w), Totals: w.totals(), Adopted: adopted,
 		AllowCreate: w.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Plugin: w.target.entry.sink, Location: w.rec.Location, Branch: w.spec.Branch, WapID: w.spec.WapId,
-		Summary: []map[string]string{w.summary()},
+		Summary: []map[string]string{w.summary()}, AddsFiles: w.spec.GetAddsFiles(),
 	}
 	if w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {
 		var err error

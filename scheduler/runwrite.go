@@ -10,6 +10,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/broker"
@@ -37,6 +38,10 @@ func (s *Server) runWrite(w *writeState, planner plan.Planner, first plan.Batch,
 		w.keepCreated(lease)
 		s.spawn(func() { s.sweepMetadata(w) })
 	}()
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_APPEND && !w.isSession() {
+		w.here = s.commits.expect(w.target.String())
+		defer w.here()
+	}
 	l := s.newLoop(j, w, planner)
 	switch {
 	case w.machine.State() != coordinator.Planned:

@@ -78,6 +78,8 @@ type Server struct {
 
 	commits  commitQueue
 	admitted *admission
+	entering entering // submissions
+	prepared prepared
 	roots    []rootOption
 	rootPool *semaphore.Weighted
 	// commitPool bounds the commits that are sent at one time, over all tables.
@@ -126,7 +128,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	}
 	s.admitted = newAdmission(cfg.Limits)
 	s.commitPool = semaphore.NewWeighted(commitsAtOnce)
-	s.commits.run, s.commits.spawn = s.commitTurn, s.spawn
+	s.commits.run, s.commits.spawn, s.prepared.loads.spawn = s.commitTurn, s.spawn, s.spawn
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.start(guard); err != nil {

@@ -96,6 +96,8 @@ func (s *Server) execute(j *job) error {
 		return s.createTable(j, st)
 	case *sql.Truncate:
 		return s.runTruncate(j, st)
+	case *sql.AddFiles:
+		return s.runAddFiles(j, st)
 	case *sql.Validate:
 		return s.runValidate(j, st)
 	case *sql.CreateSchema:
@@ -144,6 +146,7 @@ const (
 	// Writes that are no INSERT.
 	kindTruncate = "truncate"
 	kindValidate = "validate"
+	kindAddFiles = "add_files"
 )
 
 func kindOf(st sql.Statement) string {
@@ -167,6 +170,8 @@ func kindOf(st sql.Statement) string {
 		return kindDDL
 	case *sql.Truncate:
 		return kindTruncate
+	case *sql.AddFiles:
+		return kindAddFiles
 	case *sql.Validate:
 		return kindValidate
 	case *sql.Cache:

@@ -54,16 +54,17 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 		return nil, false, fail(codeNoExec, "try again in a moment", "the scheduler is stopping")
 	default:
 	}
-	// The lock spans the journal write: a second request with the same key must find the first one's job in memory too.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	existing := ""
-	if rec.Key == "" { // one with a key may be known already
-		if err := s.admitted.room(rec.Principal); err != nil {
-			return nil, false, err
-		}
+	// The key is held until its job is in memory: a second request with the same key must find the first one's job there, too. Others do not wait for it:
+	// their submissions share the journal's next transaction.
+	defer s.entering.hold(rec.Principal, rec.Key)()
+	place, err := s.admitted.claim(rec.Principal)
+	if err != nil && rec.Key == "" { // one with a key may be known already
+		return nil, false, err
 	}
-	err := s.journal.Update(func(tx *journal.Tx) error {
+	full, existing := err, ""
+	defer func() { s.admitted.leave(place) }() // nil once it is the job's
+	err = s.journal.Update(func(tx *journal.Tx) error {
+		existing = ""
 		if rec.Key != "" {
 			id, err := tx.KeyJob(rec.Principal, rec.Key)
 			if err != nil {
@@ -73,8 +74,8 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 				existing = id
 				return nil
 			}
-			if err := s.admitted.room(rec.Principal); err != nil {
-				return err
+			if full != nil {
+				return full
 			}
 			if err := tx.TakeKey(rec.Principal, rec.Key, rec.ID); err != nil {
 				return err
@@ -89,7 +90,7 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 		return nil, false, err
 	}
 	if existing != "" {
-		j := s.jobs[existing]
+		j := s.job(existing)
 		if j == nil {
 			return nil, false, fail(codeInternal, "", "the job %s that holds this key is not known any more", existing)
 		}
@@ -102,9 +103,11 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 		return j, true, nil
 	}
 	j := newJob(s.ctx, rec)
+	s.mu.Lock()
 	s.jobs[rec.ID] = j
 	s.observeEntered(j)
-	j.turn = s.admitted.enter(j.owner, false)
+	j.turn, place = place, nil
+	s.mu.Unlock()
 	s.spawn(func() { s.run(j) })
 	return j, false, nil
 }
@@ -221,12 +224,13 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 		rec.Error = &failure.JobError
 	}
 	for {
-		end := rec // each try begins with the whole record: writing the end empties it
+		var end journal.Job
 		err := s.journal.Update(func(tx *journal.Tx) error {
-			if have, err := tx.Job(end.ID); err == nil && have.State.Terminal() { // the commit ended it a moment ago, and is about to show that
+			if have, err := tx.Job(rec.ID); err == nil && have.State.Terminal() { // the commit ended it a moment ago, and is about to show that
 				end = *have
 				return nil
 			}
+			end = rec // writing it takes away what is kept for its end alone, and may be done twice
 			if who := j.cancelledBy(); who != "" { // it was told so; what came too late is dropped (S21)
 				end.State, end.Error, end.Result, end.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
 			}

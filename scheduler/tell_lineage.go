@@ -32,11 +32,15 @@ func (j *job) noteSources(list []*planv1.Source) {
 
 // noteTable keeps where a table is that a sink has just loaded.
 func (s *Server) noteTable(j *job, t *target, lease *broker.Lease) {
+	s.noteTableAt(j, t, lease.TableLocation())
+}
+
+func (s *Server) noteTableAt(j *job, t *target, location string) {
 	if s.told.lineage == nil {
 		return
 	}
 	table := s.lineageTable(t)
-	table.Location = lease.TableLocation()
+	table.Location = location
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.reads.tables == nil {
@@ -268,7 +272,7 @@ func (s *Server) landed(rec *journal.Job, m *coordinator.Machine) {
 }
 
 // dataKinds are the kinds of jobs that read or write rows: of those that fail before they are planned an event tells, too.
-var dataKinds = map[string]bool{kindInsert: true, kindCreate: true, kindSelect: true, kindSession: true, kindCache: true, kindPlan: true, kindRewrite: true}
+var dataKinds = map[string]bool{kindInsert: true, kindCreate: true, kindSelect: true, kindSession: true, kindCache: true, kindPlan: true, kindRewrite: true, kindAddFiles: true}
 
 // tellEnd puts the event of a job's end into the transaction that records it. What was kept for events goes.
 func (s *Server) tellEnd(tx *journal.Tx, rec *journal.Job) error {

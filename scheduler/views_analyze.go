@@ -26,6 +26,8 @@ func (s *Server) explainAnalyze(j *job, st *sql.Explain) error {
 		return s.runTruncate(j, inner)
 	case *sql.Delete, *sql.Update, *sql.Merge:
 		return s.runRowLevel(j, inner)
+	case *sql.AddFiles:
+		return s.runAddFiles(j, inner)
 	case *sql.Select:
 		if err := s.runSelect(j, inner.Query); err != nil {
 			return err
@@ -37,7 +39,7 @@ func (s *Server) explainAnalyze(j *job, st *sql.Explain) error {
 		}
 		return s.answer(j, []string{"plan"}, []row{{j.measured()}})
 	}
-	return fail(codeUser, "", "EXPLAIN ANALYZE works on SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE and CREATE TABLE AS")
+	return fail(codeUser, "", "EXPLAIN ANALYZE works on SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE, CREATE TABLE AS and ADD FILES")
 }
 
 // analyzed is the inline result of a write that has landed: its own, or what was measured where EXPLAIN ANALYZE ran it.

@@ -7,10 +7,13 @@ import (
 	"github.com/signet-io/signet/scheduler/plan"
 )
 
-// wapID is the wap.id under which a statement's writes are staged, where the table asks for it; empty: none. What makes or replaces a table, or only writes its
-// files anew, is never staged.
-func (j *job) wapID(mode sinkv1.WriteMode) string {
-	switch mode {
+// wapID is the wap.id under which a statement's writes are staged, where the table asks for it; empty: none. What makes or replaces a table, only writes its
+// files anew, or adds files that are there, is never staged.
+func (j *job) wapID(p *planned) string {
+	if p.adds != nil {
+		return ""
+	}
+	switch p.mode {
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
 		return j.settings().WapID
 	}
@@ -19,7 +22,7 @@ func (j *job) wapID(mode sinkv1.WriteMode) string {
 
 // mayStage checks what the sink makes of the setting: a table that does not ask for staged writes is written to at once, as by other engines.
 func (j *job) mayStage(p *planned, staged string) error {
-	asked := j.wapID(p.mode)
+	asked := j.wapID(p)
 	switch {
 	case staged != "" && staged != asked:
 		return fail(codeInternal, "", "table %s: the sink stages the write as wap.id %q, and %q was asked for", p.target, staged, asked)

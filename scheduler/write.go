@@ -54,6 +54,7 @@ type writeState struct {
 	generations map[string]int // by attempt of an earlier incarnation
 
 	commitStart time.Time // of the newest commit call
+	here        func()    // tells the table's queue that the commit has come, or will not; nil: it was not announced
 }
 
 func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, m *coordinator.Machine) (*writeState, error) {
@@ -227,6 +228,9 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 		Replaces: w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE,
 		Deletes:  w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE,
 	}
+	if w.spec.GetAddsFiles() {
+		expect.Given = givenTo(task)
+	}
 	if expect.Replaces {
 		expect.About = aboutFiles(task)
 	}
@@ -336,6 +340,9 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 	}
 	if err := coordinator.CheckManifest(e, r.Header(), files, r.Trailer(), replaced...); err != nil {
 		return nil, err
+	}
+	if e.Given != nil { // what was planned is still there, as it was
+		return files, w.stillGiven(e.Task)
 	}
 	for _, f := range files {
 		info, err := w.store.Stat(ctx, f.Path)

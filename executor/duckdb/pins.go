@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -68,4 +69,27 @@ func (i *Instance) CheckPins() error {
 		}
 	}
 	return nil
+}
+
+// CheckPin compares a file with what was planned, for those who read it without a view.
+func CheckPin(f *planv1.PinnedFile) error { return checkPin(f) }
+
+// PathLiteral is a path as an argument of read_parquet, in which it stands for itself.
+func PathLiteral(path string) (string, error) {
+	escaped, err := globEscape(path)
+	if err != nil {
+		return "", err
+	}
+	return Literal(escaped), nil
+}
+
+// DirectoryValues are the values that directories such as k=v in the path of a file give, by key; of those in the part of the path that the user wrote.
+func DirectoryValues(f *planv1.PinnedFile) map[string]string {
+	out := map[string]string{}
+	for _, dir := range writtenDirs(f) {
+		if k, v, ok := strings.Cut(dir, "="); ok && k != "" && !strings.Contains(v, "=") {
+			out[k] = v
+		}
+	}
+	return out
 }

@@ -84,3 +84,20 @@ func parsePage(data []byte) (*Page, error) {
 	p.Header = int64(r.pos)
 	return p, r.err
 }
+
+// Bytes encodes the header of a data page of version 1 whose levels are run-length encoded. uncompressed is the page's size before compression.
+func (p *Page) Bytes(uncompressed int) []byte {
+	w := &writer{}
+	w.begin()
+	w.i32(1, int32(p.Type))
+	w.i32(2, int32(uncompressed)) //nolint:gosec // pages are far smaller
+	w.i32(3, int32(p.Compressed)) //nolint:gosec // pages are far smaller
+	w.structure(5, func() {
+		w.i32(1, int32(p.Values)) //nolint:gosec // pages are far smaller
+		w.i32(2, int32(p.Encoding))
+		w.i32(3, int32(RLE))
+		w.i32(4, int32(RLE))
+	})
+	w.end()
+	return w.out
+}

@@ -104,6 +104,21 @@ func (in *Input) Check(l *Layout, group int, rules Rules) string {
 }
 
 func (in *Input) checkChunk(c *footer.Chunk, l *Leaf, rows int64, rules Rules) string {
+	if reason := in.checkPlace(c, l, rows); reason != "" {
+		return reason
+	}
+	if !slices.Contains(rules.Codecs, c.Codec.String()) {
+		return fmt.Sprintf("it is compressed with %s, and the table's files with %s", c.Codec, rules.Codecs[0])
+	}
+	for _, e := range c.Encodings {
+		if !allowedEncoding(e, rules.V2) {
+			return fmt.Sprintf("encoding %s is not of the table's version of Parquet", e)
+		}
+	}
+	return ""
+}
+
+func (in *Input) checkPlace(c *footer.Chunk, l *Leaf, rows int64) string {
 	start := c.Start()
 	switch {
 	case c.Encrypted:
@@ -116,13 +131,6 @@ func (in *Input) checkChunk(c *footer.Chunk, l *Leaf, rows int64, rules Rules) s
 		return fmt.Sprintf("it counts %d values in %d rows", c.Values, rows)
 	case start < int64(len(footer.Magic)) || c.Compressed <= 0 || start > in.body || c.Compressed > in.body-start || c.DataOffset < start || c.DataOffset >= start+c.Compressed:
 		return "its place is not inside the file"
-	case !slices.Contains(rules.Codecs, c.Codec.String()):
-		return fmt.Sprintf("it is compressed with %s, and the table's files with %s", c.Codec, rules.Codecs[0])
-	}
-	for _, e := range c.Encodings {
-		if !allowedEncoding(e, rules.V2) {
-			return fmt.Sprintf("encoding %s is not of the table's version of Parquet", e)
-		}
 	}
 	return ""
 }

@@ -120,6 +120,7 @@ type matcher struct {
 	layout   *Layout
 	names    []string
 	repeated bool
+	loose    bool // types may be narrower than the table's: nothing is copied
 }
 
 // add appends a column, or a part of one, under a name.
@@ -145,7 +146,7 @@ func (m *matcher) add(n *node, f, src *planv1.Field, name, path string) (reason 
 		return m.entries(n, f, src, name, path)
 	}
 	e, reason := leafElement(n.Element, f.GetType(), path)
-	if reason != "" {
+	if reason != "" && !(m.loose && promoted(n.Element, f.GetType())) {
 		return reason
 	}
 	e.Name, e.FieldID, e.HasID = name, f.GetId(), f.GetId() != 0
@@ -273,3 +274,6 @@ func (m *matcher) inside(name string, add func() string) string {
 	m.repeated, m.names = before, m.names[:len(m.names)-1]
 	return reason
 }
+
+// Names are those of a leaf and of what it is in, in the file, from the top.
+func (l *Layout) Names(leaf int) []string { return l.Leaves[leaf].names }

@@ -10,6 +10,9 @@ import (
 // ErrFormat is wrapped by every error about bytes that are not what they should be.
 var ErrFormat = errors.New("damaged Avro data")
 
+// ErrLayout: files cannot be joined, since their headers differ.
+var ErrLayout = errors.New("Avro files of different headers")
+
 // Record is a decoded record.
 type Record struct {
 	schema *Schema

@@ -44,6 +44,8 @@ type LeaseSpec struct {
 	// Deletes lets the commit add delete files. Deleted are the data files that those of the accepted task manifests are about.
 	Deletes bool
 	Deleted map[string]struct{}
+	// AddsFiles: the write registers files which others have written, and may give the table a name mapping for them.
+	AddsFiles bool
 	// Adopted are objects that an earlier lease of the same job created (StagedRef.objects, as journalled).
 	Adopted                []string
 	AllowCreate, AllowDrop bool

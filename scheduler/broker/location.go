@@ -9,3 +9,13 @@ func (l *Lease) TableLocation() string {
 	}
 	return l.location
 }
+
+// MetadataLocation is the metadata of the lease's table that was served last; empty: none was.
+func (l *Lease) MetadataLocation() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		return ""
+	}
+	return l.last.MetadataLocation
+}

@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		return invalid("assert-table-uuid must be %s", l.tableUUID())
 	case r.assertRef != l.branch():
 		return invalid("the branch %s must be pinned by assert-ref-snapshot-id, not %q", l.branch(), r.assertRef)
-	case len(r.properties) != 1 || len(r.properties[0]) != 1 && !replaces:
+	case len(r.properties) != 1 || len(r.properties[0]) != 1 && !replaces && !l.setsNames(md, r.properties[0]):
 		return invalid("want one set-properties with the marker property alone")
 	case replaces && r.version != 0 && (r.version < md.Version() || r.version > 3):
 		return invalid("format version %d: the table has %d, and Signet knows 2 and 3", r.version, md.Version())
@@ -82,6 +83,42 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		return err
 	}
 	return l.vetManifests(ctx, s, t.UUID, md, r.snapshot, parent)
+}
+
+// propNames is the property that says what the columns of files without field ids are.
+const propNames = "schema.name-mapping.default"
+
+// setsNames reports whether a request sets, besides the marker, nothing but a name mapping that gives the current schema's columns their own names: what
+// makes files readable that are added as they are. One that the table has already stays.
+func (l *Lease) setsNames(md table.Metadata, props map[string]string) bool {
+	text, ok := props[propNames]
+	if !ok || len(props) != 2 || !l.spec.AddsFiles || md.Properties()[propNames] != "" {
+		return false
+	}
+	var got []namedField
+	return json.Unmarshal([]byte(text), &got) == nil && ownNames(got, md.CurrentSchema().Fields())
+}
+
+type namedField struct {
+	ID     int          `json:"field-id"`
+	Names  []string     `json:"names"`
+	Fields []namedField `json:"fields"`
+}
+
+func ownNames(got []namedField, fields []iceberg.NestedField) bool {
+	if len(got) != len(fields) {
+		return false
+	}
+	for i, f := range fields {
+		var below []iceberg.NestedField
+		if t, ok := f.Type.(iceberg.NestedType); ok {
+			below = t.Fields()
+		}
+		if got[i].ID != f.ID || len(got[i].Names) != 1 || got[i].Names[0] != f.Name || !ownNames(got[i].Fields, below) {
+			return false
+		}
+	}
+	return true
 }
 
 // replaceActions are what a request may do besides that replaces a table's definition.

@@ -347,3 +347,32 @@ func FuzzParseRequest(f *testing.F) {
 		require.True(t, json.Valid(upds))
 	})
 }
+
+// A write that registers files may give the table a name mapping: its columns' own names, where it has none.
+func TestVet_NameMappingOfAddedFiles(t *testing.T) {
+	const own = `[{"field-id":1,"names":["id"]}]`
+	try := func(b *bench, adds bool, text string) error {
+		j := b.job(func(s *broker.LeaseSpec) { s.AddsFiles = adds })
+		l, err := j.sink.load()
+		require.NoError(t, err)
+		made, err := j.sink.build(l)
+		require.NoError(t, err)
+		made.props()["schema.name-mapping.default"] = text
+		_, err = j.sink.sendBuilt(made)
+		return err
+	}
+	b := newBench(t)
+	b.createTable()
+	var names []string
+	for _, f := range b.load().Metadata.CurrentSchema().Fields() {
+		names = append(names, fmt.Sprintf(`{"field-id":%d,"names":[%q]}`, f.ID, f.Name))
+	}
+	mapping := "[" + strings.Join(names, ",") + "]"
+	requireRefusal(t, permanent, try(b, false, mapping), "marker property alone")
+	for _, text := range []string{"[]", "{}", own + "x", strings.Replace(mapping, `"names":[`, `"names":["other",`, 1), strings.Replace(mapping, `"field-id":1`, `"field-id":7`, 1)} {
+		requireRefusal(t, permanent, try(b, true, text), "marker property alone")
+	}
+	require.NoError(t, try(b, true, mapping))
+	require.Equal(t, mapping, b.load().Metadata.Properties()["schema.name-mapping.default"])
+	requireRefusal(t, permanent, try(b, true, mapping), "marker property alone")
+}

@@ -74,6 +74,9 @@ type Catalog struct {
 	Warehouse string `koanf:"warehouse"`
 	// DataPaths are further places, besides the warehouse and a table's own location, that a table's data files may go to: file:///dir.
 	DataPaths []string `koanf:"data_paths"`
+	// AddFilesPaths are places outside of a table's own from which ADD FILES may make files the table's where they are: file:///dir. Whoever may change or
+	// remove files there can break the table.
+	AddFilesPaths []string `koanf:"add_files_paths"`
 	// Secret holds the secrets by their name: password.
 	Secret map[string]Secret `koanf:"secret"`
 

@@ -30,8 +30,8 @@ func TestExample_IsValidAndComplete(t *testing.T) {
 	assert.Equal(t, filepath.Join(here, "secrets/etl-token"), c.Auth.Tokens[0].Token.File(), "relative to the file")
 	assert.Equal(t, Catalog{
 		Type: "sql", URI: "postgresql://signet@db.internal:5432/iceberg", Name: "prod", Warehouse: "file:///srv/shared",
-		DataPaths: []string{"file:///fast/shared"},
-		Secret:    map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
+		DataPaths: []string{"file:///fast/shared"}, AddFilesPaths: []string{"file:///srv/raw"},
+		Secret: map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
 	}, c.Catalogs["shared"])
 	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])
 	assert.Equal(t, []string{"/srv/raw", "/srv/uploads"}, c.Sources.Roots)

@@ -173,6 +173,9 @@ func (v *validator) catalog(key string, c *Catalog) {
 		for i := range c.DataPaths {
 			v.location(fmt.Sprintf("%s.data_paths[%d]", key, i), &c.DataPaths[i])
 		}
+		for i := range c.AddFilesPaths {
+			v.location(fmt.Sprintf("%s.add_files_paths[%d]", key, i), &c.AddFilesPaths[i])
+		}
 		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root})
 		for _, s := range sortedKeys(c.Secret) {
 			v.oneOf(key+".secret", s, "password")
@@ -183,6 +186,9 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.absent(key, "sink", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse})
 		if len(c.DataPaths) > 0 {
 			v.say(key+".data_paths", "is not for type sink: its tables hold their files")
+		}
+		if len(c.AddFilesPaths) > 0 {
+			v.say(key+".add_files_paths", "is not for type sink: its tables hold their files")
 		}
 		if len(c.Secret) > 0 {
 			v.say(key+".secret", "is not for type sink; a sink's secrets are at plugins.secrets")

@@ -197,7 +197,7 @@ func (s *server) update(ctx context.Context, st Statement) (int64, error) {
 // isUpdate tells statements that change something from those that return rows.
 func isUpdate(stmt sql.Statement) bool {
 	switch stmt.(type) {
-	case *sql.Insert, *sql.CreateTable, *sql.CreateSchema, *sql.DropTable:
+	case *sql.Insert, *sql.AddFiles, *sql.CreateTable, *sql.CreateSchema, *sql.DropTable:
 		return true
 	}
 	return false

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-
-	"github.com/signet-io/signet/internal/fault"
 )
 
 // Format is the version of the file that this code writes. It reads every older one.
@@ -30,6 +28,8 @@ var (
 	ErrNewer   = errors.New("the journal was written by a newer version of signet")
 	ErrDamaged = errors.New("the journal is damaged")
 	ErrMissing = errors.New("no such record")
+
+	errPanicked = errors.New("an update of the journal panicked")
 )
 
 var (
@@ -62,7 +62,8 @@ type Journal struct {
 	epoch   uint64
 	observe func(took time.Duration, err error)
 
-	writing sync.Mutex // in place of bbolt's own lock, which a transaction that panics would hold for ever
+	writing chan struct{} // held by who writes; in place of bbolt's own lock, which a transaction that panics would hold for ever
+	queue   queue
 	mu      sync.Mutex
 	broken  error // the first damage that was found
 	full    error // the last write for which there was no room, until one was seen to have it
@@ -93,7 +94,7 @@ func Open(path string, opts Options) (*Journal, error) {
 			return nil, fmt.Errorf("journal %s: %w", path, err)
 		}
 	}
-	j := &Journal{db: db, path: path}
+	j := &Journal{db: db, path: path, writing: make(chan struct{}, 1)}
 	if err := j.begin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("journal %s: %w", path, err), db.Close())
 	}
@@ -145,26 +146,15 @@ func (j *Journal) Err() error {
 	return j.broken
 }
 
-// Update runs f in one synced transaction. After damage was found it does nothing: what it would build upon may be gone.
-func (j *Journal) Update(f func(*Tx) error) (err error) {
-	if j.observe != nil {
-		defer func(begun time.Time) { j.observe(time.Since(begun), err) }(time.Now())
-	}
-	return j.write(func(tx *bolt.Tx) error {
-		if err := f(&Tx{tx}); err != nil {
-			return err
-		}
-		if err := fault.Hit("journal.write.before-commit"); err != nil {
-			return writeError(j.path, err)
-		}
-		return nil
-	})
-}
-
 func (j *Journal) write(f func(*bolt.Tx) error) (err error) {
 	defer func() { j.noteFull(err) }()
-	j.writing.Lock()
-	defer j.writing.Unlock()
+	j.writing <- struct{}{}
+	defer func() { <-j.writing }()
+	return j.transact(f)
+}
+
+// transact runs f in a synced transaction. Called by who writes.
+func (j *Journal) transact(f func(*bolt.Tx) error) (err error) {
 	if err := j.Err(); err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (s Stage) Task(i int) *planv1.Task {
 	case *planv1.Task_Write:
 		out.Work = &planv1.Task_Write{Write: &planv1.WriteTask{
 			Columns: w.Write.GetColumns(), Spec: w.Write.GetSpec(), SortForPartitions: w.Write.GetSortForPartitions(),
-			Rewrite: w.Write.GetRewrite(), RowLineage: w.Write.GetRowLineage(), Splice: w.Write.GetSplice(),
+			Rewrite: w.Write.GetRewrite(), RowLineage: w.Write.GetRowLineage(), Splice: w.Write.GetSplice(), Add: w.Write.GetAdd(),
 		}}
 	case *planv1.Task_Result:
 		out.Work = &planv1.Task_Result{Result: &planv1.ResultTask{MaxBytes: w.Result.GetMaxBytes()}}

@@ -60,3 +60,15 @@ func resolved(location string) string {
 	}
 	return realPath(path)
 }
+
+// Below reports whether a resolved path is below one of some directories, which are local paths or file:// URIs; links of theirs are followed.
+func (r *Resolver) Below(path string, places ...string) bool {
+	for _, p := range places {
+		if dir := resolved(p); dir != "" {
+			if _, ok := within([]string{dir}, path); ok && path != dir {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -59,6 +59,8 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "show create table %s\n", s.Table)
 	case *Describe:
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
+	case *AddFiles:
+		fmt.Fprintf(&b, "add files to=%s files=%q copy=%v check-duplicates=%v\n", s.Table, s.Files, s.Copy, s.CheckDuplicates)
 	case *AlterTable, *Call, *ShowProperties, *ShowHistory:
 		dumpAlter(&b, s)
 	case *Cache:

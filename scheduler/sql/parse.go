@@ -223,5 +223,5 @@ func (p *parser) explain() (Statement, error) {
 	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
 	}
-	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE and CREATE TABLE AS")
+	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE, CREATE TABLE AS and ADD FILES")
 }

@@ -5,7 +5,7 @@ import (
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 )
 
-const alterHint = "ADD, DROP, RENAME and ALTER COLUMN; ADD, DROP and REPLACE PARTITION FIELD; WRITE ORDERED BY; SET and UNSET TBLPROPERTIES; CREATE, REPLACE and DROP BRANCH and TAG; RENAME TO"
+const alterHint = "ADD FILES; ADD, DROP, RENAME and ALTER COLUMN; ADD, DROP and REPLACE PARTITION FIELD; WRITE ORDERED BY; SET and UNSET TBLPROPERTIES; CREATE, REPLACE and DROP BRANCH and TAG; RENAME TO"
 
 // actionWords begin an action. After a comma they do, and other words go on with a list.
 var actionWords = []string{"ADD", "DROP", "RENAME", "ALTER", "CHANGE", "SET", "UNSET", "WRITE", "CREATE", "REPLACE"}
@@ -20,7 +20,18 @@ func (p *parser) alter() (Statement, error) {
 		return nil, p.unexpected("TABLE", "")
 	}
 	a := &AlterTable{IfExists: p.accept("IF", "EXISTS")}
-	var err error
+	start := p.pos
+	target, err := p.targetName()
+	if err != nil {
+		return nil, err
+	}
+	if p.accept("ADD", "FILES") {
+		if a.IfExists {
+			return nil, p.failAt(p.toks[start-1], "IF EXISTS cannot stand here: files are added to a table or not", "leave it out")
+		}
+		return p.addFiles(target)
+	}
+	p.pos = start // only what writes takes a branch's name
 	if a.Table, err = p.tableName(); err != nil {
 		return nil, err
 	}
@@ -107,7 +118,7 @@ func (p *parser) addAction(a *AlterTable) error {
 	case t.isAny("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
 		return p.failAt(t, keyword(t)+" is not supported: no engine would enforce it on the table", "leave the constraint out")
 	case t.is("FILES"):
-		return p.failAt(t, "ADD FILES is not supported yet", "INSERT INTO t SELECT * FROM '*.parquet' copies row groups as they are where it can")
+		return p.failAt(t, "ADD FILES stands alone: it is a write, the rest are changes of the table's definition", "write two statements")
 	}
 	if !p.accept("COLUMNS") {
 		p.accept("COLUMN")

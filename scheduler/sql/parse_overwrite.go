@@ -146,7 +146,7 @@ func (p *parser) validate() (Statement, error) {
 		return nil, err
 	}
 	if !writesRows(inner) {
-		return nil, p.failAt(at, "this statement writes no rows: there is nothing to validate", "VALIDATE takes INSERT and CREATE TABLE AS")
+		return nil, p.failAt(at, "this statement writes no rows: there is nothing to validate", "VALIDATE takes INSERT, CREATE TABLE AS and ADD FILES")
 	}
 	return &Validate{Statement: inner}, nil
 }
@@ -154,7 +154,7 @@ func (p *parser) validate() (Statement, error) {
 // writesRows tells statements that run as tasks which write.
 func writesRows(st Statement) bool {
 	switch st := st.(type) {
-	case *Insert, *Delete, *Update, *Merge:
+	case *Insert, *Delete, *Update, *Merge, *AddFiles:
 		return true
 	case *CreateTable:
 		return st.Query != nil

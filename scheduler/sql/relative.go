@@ -17,6 +17,8 @@ func NamesRelativeFile(text string) bool {
 		}
 		top := len(from) - 1
 		switch {
+		case isSourceArgument(toks, i):
+			return true
 		case prev.is("."): // part of a name
 		case t.is("("):
 			from = append(from, from[top])
@@ -44,4 +46,15 @@ func isRelativeFile(t Token) bool {
 		return false
 	}
 	return t.Kind == KindString || t.Kind == KindQuoted && strings.ContainsAny(t.Value, "./")
+}
+
+// isSourceArgument reports whether a token is the relative name of files in CALL system.add_files(…).
+func isSourceArgument(toks []Token, i int) bool {
+	if !toks[0].is("CALL") || !isRelativeFile(toks[i]) {
+		return false
+	}
+	if i > 3 && toks[i-1].is(">") && toks[i-2].is("=") {
+		return toks[i-3].is("SOURCE")
+	}
+	return i > 2 && toks[i-1].is(",") // by its place
 }

@@ -156,6 +156,9 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 	if err != nil {
 		return nil, nil, "", err
 	}
+	if err := b.mapNames(base, props); err != nil {
+		return nil, nil, "", permanent(b.req.GetTable(), err)
+	}
 	if b.plan.GetWapId() == "" {
 		req.snapshot(snap, b.branch(), base.Refs[b.branch()])
 	} else {
@@ -191,6 +194,9 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	}
 	old, err := a.parents(ctx, base, head)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.checkPaths(ctx, old); err != nil {
 		return nil, nil, err
 	}
 	gone := newRemoval(a, base, s)

@@ -40,6 +40,11 @@ type batch struct {
 	written  map[string]bool      // partitions, by tupleKey
 	deletes  map[string][]*change // delete files, by the data file
 	added    counts
+
+	// Files that are registered where they are.
+	byName bool            // some of them have no field ids
+	paths  map[string]bool // their places, by pathKey; nil: not read yet
+	looked map[string]bool // manifests of the table that have none of them
 }
 
 func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
@@ -71,6 +76,11 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 	b.partitions = len(tuples)
 	if many {
 		b.partitions = -1
+	}
+	if len(b.units) > 1 {
+		if err := b.join(); err != nil {
+			return nil, err
+		}
 	}
 	return b, nil
 }
@@ -107,6 +117,7 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 			tuples[t] = true
 		}
 		*many = *many || r.ManyMore
+		b.byName = b.byName || r.ByName
 	}
 	if want := u.GetTotals(); want != nil && (want.GetFiles() != got.Files || want.GetRows() != got.Rows || want.GetBytes() != got.Bytes) {
 		return fmt.Errorf("job %s: its references hold %d files, %d rows, %d bytes; the unit says %d, %d, %d", u.GetJobId(),

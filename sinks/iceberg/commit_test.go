@@ -295,6 +295,11 @@ func TestCommit_SeveralUnitsInOneSnapshot(t *testing.T) {
 	require.Equal(t, "3", p["added-data-files"])
 	require.Equal(t, fmt.Sprintf("%s:%s,%s:%s", a.marker(), resp.GetVersion(), b.marker(), resp.GetVersion()), h.table().Properties()[testProperty])
 	readBack(t, h, 3)
+	list := h.manifestList() // the manifests of both jobs are one
+	require.Len(t, list, 1)
+	require.EqualValues(t, 3, *list[0].Files.Added)
+	require.EqualValues(t, 3, *list[0].Rows.Added)
+	require.Equal(t, []string{"x", "y"}, []string{string(list[0].Partitions[0].Lower), string(list[0].Partitions[0].Upper)})
 
 	both, err := c.Commit(t.Context(), a.request(a.unit(), b.unit()))
 	require.NoError(t, err)

@@ -21,6 +21,10 @@ type intent struct {
 	isolation string
 	sequence  int64 // of the snapshot that is read
 	warnings  []string
+
+	adds       bool // files that are there already
+	checkPaths bool // none of which the table has
+	names      []*planv1.FieldNames
 }
 
 // rowOperations are the statements that change rows.
@@ -28,6 +32,9 @@ var rowOperations = []string{"delete", "update", "merge"}
 
 func newIntent(m *meta.Metadata, schema *meta.Schema, req *sinkv1.PrepareWriteRequest) (intent, error) {
 	in := intent{mode: req.GetMode(), scope: req.GetScope()}
+	if err := in.addFiles(m, req.GetAddFiles()); err != nil {
+		return in, err
+	}
 	if in.mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
 		in.scope = nil
 		return in, nil

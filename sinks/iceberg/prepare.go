@@ -149,6 +149,7 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 		TableUuid: l.uuid, Schema: &planv1.Schema{Fields: l.schema.Fields}, SchemaId: l.schema.ID, SpecId: l.spec.ID, Partition: partition,
 		Files: p.fileRules(), DataLocation: p.dataLocation(l.location), FormatVersion: int32(l.version), CreatesTable: create != nil,
 		Distribution: p.distribution(), Scope: l.intent.scope, RowChanges: l.intent.changes,
+		AddsFiles: l.intent.adds, Names: l.intent.names,
 	}
 	if err := l.order.Check(l.schema); err != nil {
 		p.warnings = append(p.warnings, fmt.Sprintf("sort order %d is not honoured: %v", l.order.ID, err))
@@ -159,6 +160,7 @@ func newSpec(l layout, create *creation) (*planv1.WriteSpec, error) {
 	st := state{
 		Location: l.location, SchemaJSON: l.schema.JSON, SpecJSON: l.spec.Document(), ManifestSize: p.positive(propManifestSize, defaultManifestSize), Create: create,
 		Mode: modeState(l.intent.mode), Operation: l.intent.operation, Isolation: l.intent.isolation, BaseSequence: l.intent.sequence,
+		CheckPaths: l.intent.checkPaths,
 	}
 	if w.SinkState, err = st.encode(); err != nil {
 		return nil, err

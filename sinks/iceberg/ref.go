@@ -43,6 +43,7 @@ type ref struct {
 	Tuples   []uint64 `json:"tuples,omitempty"` // hashes of the partitions touched
 	ManyMore bool     `json:"many,omitempty"`   // more than tuples can hold
 	First    bool     `json:"first,omitempty"`
+	ByName   bool     `json:"by-name,omitempty"` // some files have no field ids
 }
 
 const refVersion = 1

@@ -47,6 +47,7 @@ type staging struct {
 	log   changeLog
 	parts map[string]bool // partitions in the log, by tupleKey
 	refs  []ref
+	names bool // some files have no field ids
 }
 
 func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
@@ -188,6 +189,7 @@ func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
 	if err := st.w.Add(f); err != nil {
 		return err
 	}
+	st.names = st.names || f.GetByName()
 	if st.plan.Mode != 0 && len(st.plan.GetPartition()) > 0 {
 		if key := icefile.TupleKey(st.plan.GetPartition(), f.GetPartition()); !st.parts[key] {
 			st.parts[key] = true
@@ -297,7 +299,7 @@ func (st *staging) response() (*sinkv1.StageResponse, error) {
 	resp := &sinkv1.StageResponse{Totals: &sinkv1.Totals{}}
 	for i, r := range st.refs {
 		if i == 0 {
-			r.First, r.Nulls, r.Tuples = true, st.w.MayHaveNulls(), st.w.Tuples()
+			r.First, r.Nulls, r.Tuples, r.ByName = true, st.w.MayHaveNulls(), st.w.Tuples(), st.names
 			r.ManyMore = r.Tuples == nil
 		}
 		out, err := r.encode()

@@ -21,6 +21,7 @@ type state struct {
 	Operation    string          `json:"operation,omitempty"` // delete, update, merge
 	Isolation    string          `json:"isolation,omitempty"` // of row-level writes
 	BaseSequence int64           `json:"base-sequence,omitempty"`
+	CheckPaths   bool            `json:"check-paths,omitempty"` // of files that are added
 	Create       *creation       `json:"create,omitempty"`
 	Replace      *replacement    `json:"replace,omitempty"`
 }

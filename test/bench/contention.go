@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -72,9 +74,13 @@ func contention(ctx context.Context, bin string, clients int, d time.Duration, v
 			fmt.Printf("    %-10s p50 %s\n", k, ms(quantile(a.steps[k], 0.5)))
 		}
 	}
-	for who, t := range used {
-		fmt.Printf("  CPU of the %s for each append: %.2f ms\n", who, (t-before[who]).Seconds()*1000/float64(len(a.took)))
+	total := 0.0
+	for _, who := range slices.Sorted(maps.Keys(used)) {
+		each := (used[who] - before[who]).Seconds() * 1000 / float64(len(a.took))
+		total += each
+		fmt.Printf("  CPU of the %s for each append: %.2f ms\n", who, each)
 	}
+	fmt.Printf("  CPU of all of them for each append: %.2f ms, which is %.0f appends a second for each core\n", total, 1000/total)
 	goal("appends a second", rate, rate >= wantAppends, fmt.Sprintf("at least %d", wantAppends))
 	goal("failed appends", float64(len(a.failed)), len(a.failed) == 0, "none")
 	if len(a.failed) > 0 {
@@ -161,7 +167,9 @@ func (a *appends) verify(ctx context.Context, c *cluster) error {
 
 // cpu is the time that each process of the cluster has used.
 func (c *cluster) cpu() map[string]time.Duration {
-	out := map[string]time.Duration{"executor": processCPU(c.executor.Process.Pid), "scheduler": processCPU(c.procs[0].Process.Pid)}
+	out := map[string]time.Duration{
+		"executor": processCPU(c.executor.Process.Pid), "scheduler": processCPU(c.procs[0].Process.Pid), "clients": processCPU(os.Getpid()),
+	}
 	for _, pid := range children(c.procs[0].Process.Pid) {
 		out["sink"] += processCPU(pid)
 	}

@@ -49,7 +49,9 @@ func TestCrash_MergeOnReadPlugin(t *testing.T) {
 
 // afterStart leaves out what is about no files.
 func afterStart(cases []crash) []crash {
-	return slices.DeleteFunc(slices.Clone(cases), func(c crash) bool { return strings.HasPrefix(c.point, "executor.analyze.") || c.point == "executor.task.start" })
+	return slices.DeleteFunc(slices.Clone(cases), func(c crash) bool {
+		return strings.HasPrefix(c.point, "executor.analyze.") || c.point == "executor.task.start"
+	})
 }
 
 // oneTask leaves out the points that only a second task reaches.

@@ -80,6 +80,9 @@ const (
 	mergeSome = "MERGE INTO {table} AS t USING '{input}' AS s ON t.id = -s.id WHEN MATCHED AND t.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET id = t.id - 1000 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
 )
 
+// withPads has the columns of the input.
+const withPads = "CREATE TABLE %s AS SELECT i AS id, 'x'::BLOB AS pad FROM range(-10, 0) r(i)"
+
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
 
 var statements = map[string]statement{
@@ -103,7 +106,7 @@ var statements = map[string]statement{
 	"delete by vectors": {prepare: withMergeOnRead("3"), text: deleteSome, rows: baseline - 5, commits: 1, exists: true},
 	"merge on read":     {prepare: withMergeOnRead("2"), text: mergeSome, rows: bulkFiles*bulkRows - 5, commits: 1, exists: true},
 	"merge by vectors":  {prepare: withMergeOnRead("3"), text: mergeSome, rows: bulkFiles*bulkRows - 5, commits: 1, exists: true},
-	"truncate": {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
+	"truncate":          {prepare: withBaseline, text: "TRUNCATE TABLE {table}", commits: 1, exists: true},
 	"replace": {
 		prepare: withBaseline, text: "CREATE OR REPLACE TABLE {table} AS SELECT id FROM '{input}'", rows: bulkFiles * bulkRows, commits: 1, exists: true,
 	},
@@ -111,7 +114,12 @@ var statements = map[string]statement{
 		prepare: withBaseline, text: "ALTER TABLE {table} ADD COLUMN extra VARCHAR COMMENT 'x'", rows: baseline, exists: true,
 		then: "SELECT id FROM {table} WHERE extra IS NULL", rowsOf: baseline,
 	},
-	"rewrite":           {prepare: withSmallFiles, text: "CALL system.rewrite_data_files(table => '{table}')", rows: baseline, commits: 1, exists: true},
+	"rewrite": {prepare: withSmallFiles, text: "CALL system.rewrite_data_files(table => '{table}')", rows: baseline, commits: 1, exists: true},
+	"add files": {
+		prepare: withPads, text: "ALTER TABLE {table} ADD FILES FROM '{input}'", rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true,
+		then: "SELECT id FROM {table} WHERE id >= 0", rowsOf: bulkFiles * bulkRows,
+	},
+	"add copies":        {prepare: withPads, text: "ALTER TABLE {table} ADD FILES FROM '{input}' WITH (copy = true)", rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true},
 	"rewrite manifests": {prepare: withSmallFiles, text: "CALL system.rewrite_manifests('{table}')", rows: baseline, commits: 1, exists: true},
 	"select":            {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
 	// One of its tasks fails when the others may have written.
@@ -156,7 +164,9 @@ type crashStage struct {
 func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
 	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
-	s.input = harness.Bulky(t, t.TempDir(), bulkFiles, bulkRows)
+	raw := t.TempDir()
+	s.input = harness.Bulky(t, raw, bulkFiles, bulkRows)
+	catalogs = "    add_files_paths: [file://" + raw + "]\n" + catalogs
 	s.Cluster = harness.New(t, harness.Options{CatalogConfig: catalogs})
 	tmp := filepath.Join(s.Dir, "tmp")
 	require.NoError(t, os.Mkdir(tmp, 0o700))

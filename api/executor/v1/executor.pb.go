@@ -1337,7 +1337,9 @@ type Analyze struct {
 	Parameters bool       `protobuf:"varint,7,opt,name=parameters,proto3" json:"parameters,omitempty"` // sql has parameters $1, $2, ...: what is asked for is their types, and nothing else
 	Target     *RowTarget `protobuf:"bytes,8,opt,name=target,proto3" json:"target,omitempty"`          // sql finds the changes of a row-level write
 	// A write that is planned, with all of its sources: what is asked for is which row groups it would copy, and nothing else. sql and sources are the task's.
-	Splice        *v1.Task `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
+	Splice *v1.Task `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
+	// Parquet files that are to be copied into a table: what is asked for is whether they may be, and nothing else. sources has the files.
+	AddFiles      *v1.WriteSpec `protobuf:"bytes,21,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1442,6 +1444,74 @@ func (x *Analyze) GetSplice() *v1.Task {
 	return nil
 }
 
+func (x *Analyze) GetAddFiles() *v1.WriteSpec {
+	if x != nil {
+		return x.AddFiles
+	}
+	return nil
+}
+
+// AddFilesReport says which columns the files have that may be copied into a table.
+type AddFilesReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Columns       []string               `protobuf:"bytes,1,rep,name=columns,proto3" json:"columns,omitempty"`                            // of the table, that some file has; in the table's order
+	PathColumns   []string               `protobuf:"bytes,2,rep,name=path_columns,json=pathColumns,proto3" json:"path_columns,omitempty"` // of the table, that only the names of directories have (k=v): the table is partitioned by their values
+	Rows          int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddFilesReport) Reset() {
+	*x = AddFilesReport{}
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddFilesReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddFilesReport) ProtoMessage() {}
+
+func (x *AddFilesReport) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddFilesReport.ProtoReflect.Descriptor instead.
+func (*AddFilesReport) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AddFilesReport) GetColumns() []string {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *AddFilesReport) GetPathColumns() []string {
+	if x != nil {
+		return x.PathColumns
+	}
+	return nil
+}
+
+func (x *AddFilesReport) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
 // RowTarget is the table that a row-level write changes. Its source comes with the request, and sql reads it by its view; its select list makes one row of each
 // row of what it reads, so that aggregates and the like may only stand in subqueries.
 type RowTarget struct {
@@ -1455,7 +1525,7 @@ type RowTarget struct {
 
 func (x *RowTarget) Reset() {
 	*x = RowTarget{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1537,7 @@ func (x *RowTarget) String() string {
 func (*RowTarget) ProtoMessage() {}
 
 func (x *RowTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1550,7 @@ func (x *RowTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowTarget.ProtoReflect.Descriptor instead.
 func (*RowTarget) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RowTarget) GetView() string {
@@ -1520,7 +1590,7 @@ type SpliceReport struct {
 
 func (x *SpliceReport) Reset() {
 	*x = SpliceReport{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1602,7 @@ func (x *SpliceReport) String() string {
 func (*SpliceReport) ProtoMessage() {}
 
 func (x *SpliceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1615,7 @@ func (x *SpliceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpliceReport.ProtoReflect.Descriptor instead.
 func (*SpliceReport) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SpliceReport) GetReason() string {
@@ -1610,7 +1680,7 @@ type SplicedFile struct {
 
 func (x *SplicedFile) Reset() {
 	*x = SplicedFile{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1692,7 @@ func (x *SplicedFile) String() string {
 func (*SplicedFile) ProtoMessage() {}
 
 func (x *SplicedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1705,7 @@ func (x *SplicedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplicedFile.ProtoReflect.Descriptor instead.
 func (*SplicedFile) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SplicedFile) GetName() string {
@@ -1684,13 +1754,14 @@ type AnalyzeResult struct {
 	Filters       map[string]*SourceFilter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Unrepeatable  string                   `protobuf:"bytes,13,opt,name=unrepeatable,proto3" json:"unrepeatable,omitempty"` // why another run of the query may give other rows; empty: it does not
 	Splice        *SpliceReport            `protobuf:"bytes,20,opt,name=splice,proto3" json:"splice,omitempty"`
+	AddFiles      *AddFilesReport          `protobuf:"bytes,21,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1773,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1786,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1816,6 +1887,13 @@ func (x *AnalyzeResult) GetSplice() *SpliceReport {
 	return nil
 }
 
+func (x *AnalyzeResult) GetAddFiles() *AddFilesReport {
+	if x != nil {
+		return x.AddFiles
+	}
+	return nil
+}
+
 // SourceFilter is what a query's conditions say about the rows of one of its tables.
 type SourceFilter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1827,7 +1905,7 @@ type SourceFilter struct {
 
 func (x *SourceFilter) Reset() {
 	*x = SourceFilter{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1917,7 @@ func (x *SourceFilter) String() string {
 func (*SourceFilter) ProtoMessage() {}
 
 func (x *SourceFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +1930,7 @@ func (x *SourceFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
 func (*SourceFilter) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SourceFilter) GetPredicate() *v1.Predicate {
@@ -1880,7 +1958,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +1970,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +1983,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -1943,7 +2021,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2033,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2046,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -2048,7 +2126,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2138,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2151,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -2115,7 +2193,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2205,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2218,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StageInput) GetView() string {
@@ -2181,7 +2259,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2271,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2284,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -2283,7 +2361,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2373,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2386,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SourceStats) GetView() string {
@@ -2344,7 +2422,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2434,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2447,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2409,7 +2487,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2499,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2512,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2454,7 +2532,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2544,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2557,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2508,7 +2586,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[33]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2598,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[33]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2611,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2574,7 +2652,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[34]
+	mi := &file_executor_v1_executor_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2664,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[34]
+	mi := &file_executor_v1_executor_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2677,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2716,7 +2794,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12!\n" +
 	"\flimit_millis\x18\x02 \x01(\x03R\vlimitMillis\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe8\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa0\x03\n" +
 	"\aAnalyze\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x10\n" +
@@ -2732,7 +2810,12 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"parameters\x18\a \x01(\bR\n" +
 	"parameters\x125\n" +
 	"\x06target\x18\b \x01(\v2\x1d.signet.executor.v1.RowTargetR\x06target\x12,\n" +
-	"\x06splice\x18\x14 \x01(\v2\x14.signet.plan.v1.TaskR\x06splice\"K\n" +
+	"\x06splice\x18\x14 \x01(\v2\x14.signet.plan.v1.TaskR\x06splice\x126\n" +
+	"\tadd_files\x18\x15 \x01(\v2\x19.signet.plan.v1.WriteSpecR\baddFiles\"a\n" +
+	"\x0eAddFilesReport\x12\x18\n" +
+	"\acolumns\x18\x01 \x03(\tR\acolumns\x12!\n" +
+	"\fpath_columns\x18\x02 \x03(\tR\vpathColumns\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\x03R\x04rows\"K\n" +
 	"\tRowTarget\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05table\x18\x02 \x03(\tR\x05table\x12\x14\n" +
@@ -2752,7 +2835,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\n" +
 	"row_groups\x18\x02 \x01(\x03R\trowGroups\x12*\n" +
 	"\x11copied_row_groups\x18\x03 \x01(\x03R\x0fcopiedRowGroups\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xd5\x05\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x96\x06\n" +
 	"\rAnalyzeResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12+\n" +
@@ -2774,7 +2857,8 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"parameters\x12H\n" +
 	"\afilters\x18\f \x03(\v2..signet.executor.v1.AnalyzeResult.FiltersEntryR\afilters\x12\"\n" +
 	"\funrepeatable\x18\r \x01(\tR\funrepeatable\x128\n" +
-	"\x06splice\x18\x14 \x01(\v2 .signet.executor.v1.SpliceReportR\x06splice\x1a\\\n" +
+	"\x06splice\x18\x14 \x01(\v2 .signet.executor.v1.SpliceReportR\x06splice\x12?\n" +
+	"\tadd_files\x18\x15 \x01(\v2\".signet.executor.v1.AddFilesReportR\baddFiles\x1a\\\n" +
 	"\fFiltersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
 	"\x05value\x18\x02 \x01(\v2 .signet.executor.v1.SourceFilterR\x05value:\x028\x01\"]\n" +
@@ -2869,7 +2953,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -2890,38 +2974,40 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*Drain)(nil),                  // 16: signet.executor.v1.Drain
 	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
 	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
-	(*RowTarget)(nil),              // 19: signet.executor.v1.RowTarget
-	(*SpliceReport)(nil),           // 20: signet.executor.v1.SpliceReport
-	(*SplicedFile)(nil),            // 21: signet.executor.v1.SplicedFile
-	(*AnalyzeResult)(nil),          // 22: signet.executor.v1.AnalyzeResult
-	(*SourceFilter)(nil),           // 23: signet.executor.v1.SourceFilter
-	(*StagedQuery)(nil),            // 24: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 25: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 26: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 27: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 28: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 29: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 30: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 31: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 32: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 33: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 34: signet.executor.v1.PushOutputResponse
-	nil,                            // 35: signet.executor.v1.AnalyzeResult.FiltersEntry
-	nil,                            // 36: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 37: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 38: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 39: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 40: signet.plan.v1.Source
-	(*v1.Column)(nil),              // 41: signet.plan.v1.Column
-	(*v1.Predicate)(nil),           // 42: signet.plan.v1.Predicate
-	(v1.ExchangeKind)(0),           // 43: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 44: signet.plan.v1.ManifestChunk
+	(*AddFilesReport)(nil),         // 19: signet.executor.v1.AddFilesReport
+	(*RowTarget)(nil),              // 20: signet.executor.v1.RowTarget
+	(*SpliceReport)(nil),           // 21: signet.executor.v1.SpliceReport
+	(*SplicedFile)(nil),            // 22: signet.executor.v1.SplicedFile
+	(*AnalyzeResult)(nil),          // 23: signet.executor.v1.AnalyzeResult
+	(*SourceFilter)(nil),           // 24: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 25: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 26: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 27: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 28: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 29: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 30: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 31: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 32: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 33: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 34: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 35: signet.executor.v1.PushOutputResponse
+	nil,                            // 36: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 37: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Task)(nil),                // 38: signet.plan.v1.Task
+	(*v1.Error)(nil),               // 39: signet.plan.v1.Error
+	(*v1.ExchangeOutput)(nil),      // 40: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 41: signet.plan.v1.Source
+	(*v1.WriteSpec)(nil),           // 42: signet.plan.v1.WriteSpec
+	(*v1.Column)(nil),              // 43: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 44: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 45: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 46: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
 	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
 	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
 	12, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	22, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	23, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
 	17, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
 	9,  // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
 	6,  // 6: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
@@ -2936,50 +3022,52 @@ var file_executor_v1_executor_proto_depIdxs = []int32{
 	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
 	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
 	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	37, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	38, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
 	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	38, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	39, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	39, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	40, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
 	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	40, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	19, // 26: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
-	37, // 27: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
-	21, // 28: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
-	38, // 29: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	28, // 30: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	41, // 31: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	29, // 32: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	24, // 33: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	35, // 34: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
-	20, // 35: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
-	42, // 36: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
-	25, // 37: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	27, // 38: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	41, // 39: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	43, // 40: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	26, // 41: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	27, // 42: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	36, // 43: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	30, // 44: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	41, // 45: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	44, // 46: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 47: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	23, // 48: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
-	2,  // 49: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	31, // 50: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	33, // 51: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 52: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 53: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	32, // 54: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	34, // 55: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 56: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	53, // [53:57] is the sub-list for method output_type
-	49, // [49:53] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	41, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	20, // 26: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
+	38, // 27: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
+	42, // 28: signet.executor.v1.Analyze.add_files:type_name -> signet.plan.v1.WriteSpec
+	22, // 29: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
+	39, // 30: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	29, // 31: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	43, // 32: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	30, // 33: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	25, // 34: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	36, // 35: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	21, // 36: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
+	19, // 37: signet.executor.v1.AnalyzeResult.add_files:type_name -> signet.executor.v1.AddFilesReport
+	44, // 38: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	26, // 39: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	28, // 40: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	43, // 41: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	45, // 42: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	27, // 43: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	28, // 44: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	37, // 45: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	31, // 46: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	43, // 47: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	46, // 48: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	5,  // 49: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	24, // 50: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 51: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	32, // 52: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	34, // 53: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 54: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 55: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	33, // 56: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	35, // 57: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 58: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	55, // [55:59] is the sub-list for method output_type
+	51, // [51:55] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -3005,14 +3093,14 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Free)(nil),
 		(*SessionResponse_Drain)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[28].OneofWrappers = []any{}
+	file_executor_v1_executor_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

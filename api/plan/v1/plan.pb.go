@@ -1412,8 +1412,10 @@ type WriteSpec struct {
 	Branch        string                 `protobuf:"bytes,16,opt,name=branch,proto3" json:"branch,omitempty"`                                                           // that the write goes to; empty: the main one
 	Scope         *Scope                 `protobuf:"bytes,17,opt,name=scope,proto3" json:"scope,omitempty"`                                                             // overwrites: what the commit removes
 	RowChanges    RowChanges             `protobuf:"varint,18,opt,name=row_changes,json=rowChanges,proto3,enum=signet.plan.v1.RowChanges" json:"row_changes,omitempty"` // row-level writes: how changed rows are stored
+	AddsFiles     bool                   `protobuf:"varint,19,opt,name=adds_files,json=addsFiles,proto3" json:"adds_files,omitempty"`                                   // data files that are there already are registered where they are, and none are written
+	Names         []*FieldNames          `protobuf:"bytes,20,rep,name=names,proto3" json:"names,omitempty"`                                                             // adds_files: of fields in data files that have no field ids; none: the fields' own
 	// The commit adds a snapshot with this wap.id on top of the main branch and moves no branch: it is there to be audited and published. Empty: it does not.
-	WapId         string `protobuf:"bytes,19,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
+	WapId         string `protobuf:"bytes,21,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1572,6 +1574,20 @@ func (x *WriteSpec) GetRowChanges() RowChanges {
 		return x.RowChanges
 	}
 	return RowChanges_ROW_CHANGES_UNSPECIFIED
+}
+
+func (x *WriteSpec) GetAddsFiles() bool {
+	if x != nil {
+		return x.AddsFiles
+	}
+	return false
+}
+
+func (x *WriteSpec) GetNames() []*FieldNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
 }
 
 func (x *WriteSpec) GetWapId() string {
@@ -2138,6 +2154,7 @@ type DataFile struct {
 	// Delete files: rows of record_count that were deleted before the statement, and rows that it changes. It deletes the others.
 	CarriedRows   int64 `protobuf:"varint,13,opt,name=carried_rows,json=carriedRows,proto3" json:"carried_rows,omitempty"`
 	UpdatedRows   int64 `protobuf:"varint,14,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
+	ByName        bool  `protobuf:"varint,15,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"` // it has no field ids: its columns are found by their names
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2268,6 +2285,13 @@ func (x *DataFile) GetUpdatedRows() int64 {
 		return x.UpdatedRows
 	}
 	return 0
+}
+
+func (x *DataFile) GetByName() bool {
+	if x != nil {
+		return x.ByName
+	}
+	return false
 }
 
 // ReplacedFile is a data file that the commit of a row-level write or a rewrite removes: the task has written what is to stay of it.
@@ -3605,6 +3629,7 @@ type WriteTask struct {
 	Rewrite           *RewriteFiles          `protobuf:"bytes,5,opt,name=rewrite,proto3" json:"rewrite,omitempty"`                                                 // row-level writes
 	RowLineage        bool                   `protobuf:"varint,6,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`                        // the query gives _row_id and _last_updated_sequence_number, which are written with the rows (format version 3)
 	Splice            bool                   `protobuf:"varint,7,opt,name=splice,proto3" json:"splice,omitempty"`                                                  // where the query passes Parquet columns through, pages may be copied instead of written anew
+	Add               *AddFiles              `protobuf:"bytes,8,opt,name=add,proto3" json:"add,omitempty"`                                                         // the files of the task's only source become data files where they are; there is no query and no prefix
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -3688,6 +3713,59 @@ func (x *WriteTask) GetSplice() bool {
 	return false
 }
 
+func (x *WriteTask) GetAdd() *AddFiles {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+// AddFiles makes a write task one that registers Parquet files as they are: it reads their footers, and values only where a footer does not say in which
+// partition the rows are, or that a required column has no NULL. Every file must be what the table's own files are, or the task fails.
+type AddFiles struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	CheckDuplicates bool                   `protobuf:"varint,1,opt,name=check_duplicates,json=checkDuplicates,proto3" json:"check_duplicates,omitempty"` // a file that the table has already is refused
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *AddFiles) Reset() {
+	*x = AddFiles{}
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddFiles) ProtoMessage() {}
+
+func (x *AddFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddFiles.ProtoReflect.Descriptor instead.
+func (*AddFiles) Descriptor() ([]byte, []int) {
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *AddFiles) GetCheckDuplicates() bool {
+	if x != nil {
+		return x.CheckDuplicates
+	}
+	return false
+}
+
 // RewriteFiles makes a write task one that replaces files of the table it writes to. It finds first which files have rows that change; the task's query
 // then reads those alone, and they are reported as replaced.
 type RewriteFiles struct {
@@ -3709,7 +3787,7 @@ type RewriteFiles struct {
 
 func (x *RewriteFiles) Reset() {
 	*x = RewriteFiles{}
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3721,7 +3799,7 @@ func (x *RewriteFiles) String() string {
 func (*RewriteFiles) ProtoMessage() {}
 
 func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[34]
+	mi := &file_plan_v1_plan_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3734,7 +3812,7 @@ func (x *RewriteFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewriteFiles.ProtoReflect.Descriptor instead.
 func (*RewriteFiles) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{34}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RewriteFiles) GetView() string {
@@ -3801,7 +3879,7 @@ type ChangedRows struct {
 
 func (x *ChangedRows) Reset() {
 	*x = ChangedRows{}
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +3891,7 @@ func (x *ChangedRows) String() string {
 func (*ChangedRows) ProtoMessage() {}
 
 func (x *ChangedRows) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[35]
+	mi := &file_plan_v1_plan_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +3904,7 @@ func (x *ChangedRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangedRows.ProtoReflect.Descriptor instead.
 func (*ChangedRows) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{35}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChangedRows) GetTable() string {
@@ -3861,7 +3939,7 @@ type ChangeClause struct {
 
 func (x *ChangeClause) Reset() {
 	*x = ChangeClause{}
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +3951,7 @@ func (x *ChangeClause) String() string {
 func (*ChangeClause) ProtoMessage() {}
 
 func (x *ChangeClause) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[36]
+	mi := &file_plan_v1_plan_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +3964,7 @@ func (x *ChangeClause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeClause.ProtoReflect.Descriptor instead.
 func (*ChangeClause) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{36}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeClause) GetOp() RowOp {
@@ -3916,7 +3994,7 @@ type ExchangeTask struct {
 
 func (x *ExchangeTask) Reset() {
 	*x = ExchangeTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4006,7 @@ func (x *ExchangeTask) String() string {
 func (*ExchangeTask) ProtoMessage() {}
 
 func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[37]
+	mi := &file_plan_v1_plan_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4019,7 @@ func (x *ExchangeTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeTask.ProtoReflect.Descriptor instead.
 func (*ExchangeTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{37}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExchangeTask) GetKind() ExchangeKind {
@@ -3982,7 +4060,7 @@ type ExchangeOutput struct {
 
 func (x *ExchangeOutput) Reset() {
 	*x = ExchangeOutput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4072,7 @@ func (x *ExchangeOutput) String() string {
 func (*ExchangeOutput) ProtoMessage() {}
 
 func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[38]
+	mi := &file_plan_v1_plan_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4085,7 @@ func (x *ExchangeOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangeOutput.ProtoReflect.Descriptor instead.
 func (*ExchangeOutput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{38}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExchangeOutput) GetPartitions() []*ExchangePartition {
@@ -4029,7 +4107,7 @@ type ExchangePartition struct {
 
 func (x *ExchangePartition) Reset() {
 	*x = ExchangePartition{}
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4041,7 +4119,7 @@ func (x *ExchangePartition) String() string {
 func (*ExchangePartition) ProtoMessage() {}
 
 func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[39]
+	mi := &file_plan_v1_plan_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4054,7 +4132,7 @@ func (x *ExchangePartition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExchangePartition.ProtoReflect.Descriptor instead.
 func (*ExchangePartition) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{39}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExchangePartition) GetPartition() int32 {
@@ -4095,7 +4173,7 @@ type CheckTask struct {
 
 func (x *CheckTask) Reset() {
 	*x = CheckTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4107,7 +4185,7 @@ func (x *CheckTask) String() string {
 func (*CheckTask) ProtoMessage() {}
 
 func (x *CheckTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[40]
+	mi := &file_plan_v1_plan_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4120,7 +4198,7 @@ func (x *CheckTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTask.ProtoReflect.Descriptor instead.
 func (*CheckTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{40}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CheckTask) GetWrite() *WriteTask {
@@ -4142,7 +4220,7 @@ type ResultTask struct {
 
 func (x *ResultTask) Reset() {
 	*x = ResultTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4232,7 @@ func (x *ResultTask) String() string {
 func (*ResultTask) ProtoMessage() {}
 
 func (x *ResultTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[41]
+	mi := &file_plan_v1_plan_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4245,7 @@ func (x *ResultTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultTask.ProtoReflect.Descriptor instead.
 func (*ResultTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{41}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ResultTask) GetMaxBytes() int64 {
@@ -4222,7 +4300,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4234,7 +4312,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[42]
+	mi := &file_plan_v1_plan_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4247,7 +4325,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{42}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Task) GetJobId() string {
@@ -4387,7 +4465,7 @@ type LogicalPlan struct {
 
 func (x *LogicalPlan) Reset() {
 	*x = LogicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4399,7 +4477,7 @@ func (x *LogicalPlan) String() string {
 func (*LogicalPlan) ProtoMessage() {}
 
 func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[43]
+	mi := &file_plan_v1_plan_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4412,7 +4490,7 @@ func (x *LogicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalPlan.ProtoReflect.Descriptor instead.
 func (*LogicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{43}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogicalPlan) GetOperators() []*LogicalOperator {
@@ -4437,7 +4515,7 @@ type LogicalOperator struct {
 
 func (x *LogicalOperator) Reset() {
 	*x = LogicalOperator{}
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4449,7 +4527,7 @@ func (x *LogicalOperator) String() string {
 func (*LogicalOperator) ProtoMessage() {}
 
 func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[44]
+	mi := &file_plan_v1_plan_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +4540,7 @@ func (x *LogicalOperator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogicalOperator.ProtoReflect.Descriptor instead.
 func (*LogicalOperator) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{44}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LogicalOperator) GetOp() string {
@@ -4523,7 +4601,7 @@ type WriteTarget struct {
 
 func (x *WriteTarget) Reset() {
 	*x = WriteTarget{}
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +4613,7 @@ func (x *WriteTarget) String() string {
 func (*WriteTarget) ProtoMessage() {}
 
 func (x *WriteTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[45]
+	mi := &file_plan_v1_plan_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4548,7 +4626,7 @@ func (x *WriteTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteTarget.ProtoReflect.Descriptor instead.
 func (*WriteTarget) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{45}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WriteTarget) GetTable() string {
@@ -4613,7 +4691,7 @@ type PhysicalPlan struct {
 
 func (x *PhysicalPlan) Reset() {
 	*x = PhysicalPlan{}
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +4703,7 @@ func (x *PhysicalPlan) String() string {
 func (*PhysicalPlan) ProtoMessage() {}
 
 func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[46]
+	mi := &file_plan_v1_plan_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +4716,7 @@ func (x *PhysicalPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalPlan.ProtoReflect.Descriptor instead.
 func (*PhysicalPlan) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{46}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PhysicalPlan) GetStages() []*PhysicalStage {
@@ -4676,7 +4754,7 @@ type PhysicalStage struct {
 
 func (x *PhysicalStage) Reset() {
 	*x = PhysicalStage{}
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +4766,7 @@ func (x *PhysicalStage) String() string {
 func (*PhysicalStage) ProtoMessage() {}
 
 func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[47]
+	mi := &file_plan_v1_plan_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +4779,7 @@ func (x *PhysicalStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalStage.ProtoReflect.Descriptor instead.
 func (*PhysicalStage) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{47}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PhysicalStage) GetTasks() []*PhysicalTask {
@@ -4756,7 +4834,7 @@ type PhysicalTask struct {
 
 func (x *PhysicalTask) Reset() {
 	*x = PhysicalTask{}
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4768,7 +4846,7 @@ func (x *PhysicalTask) String() string {
 func (*PhysicalTask) ProtoMessage() {}
 
 func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[48]
+	mi := &file_plan_v1_plan_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4781,7 +4859,7 @@ func (x *PhysicalTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalTask.ProtoReflect.Descriptor instead.
 func (*PhysicalTask) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{48}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PhysicalTask) GetSql() string {
@@ -4813,7 +4891,7 @@ type PhysicalInput struct {
 
 func (x *PhysicalInput) Reset() {
 	*x = PhysicalInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[49]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +4903,7 @@ func (x *PhysicalInput) String() string {
 func (*PhysicalInput) ProtoMessage() {}
 
 func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[49]
+	mi := &file_plan_v1_plan_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +4916,7 @@ func (x *PhysicalInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PhysicalInput.ProtoReflect.Descriptor instead.
 func (*PhysicalInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{49}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PhysicalInput) GetView() string {
@@ -4917,7 +4995,7 @@ type FileInput struct {
 
 func (x *FileInput) Reset() {
 	*x = FileInput{}
-	mi := &file_plan_v1_plan_proto_msgTypes[50]
+	mi := &file_plan_v1_plan_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5007,7 @@ func (x *FileInput) String() string {
 func (*FileInput) ProtoMessage() {}
 
 func (x *FileInput) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[50]
+	mi := &file_plan_v1_plan_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5020,7 @@ func (x *FileInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInput.ProtoReflect.Descriptor instead.
 func (*FileInput) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{50}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *FileInput) GetFunction() string {
@@ -4990,7 +5068,7 @@ type StageRead struct {
 
 func (x *StageRead) Reset() {
 	*x = StageRead{}
-	mi := &file_plan_v1_plan_proto_msgTypes[51]
+	mi := &file_plan_v1_plan_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5002,7 +5080,7 @@ func (x *StageRead) String() string {
 func (*StageRead) ProtoMessage() {}
 
 func (x *StageRead) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[51]
+	mi := &file_plan_v1_plan_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5015,7 +5093,7 @@ func (x *StageRead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRead.ProtoReflect.Descriptor instead.
 func (*StageRead) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{51}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StageRead) GetStage() int32 {
@@ -5044,7 +5122,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plan_v1_plan_proto_msgTypes[52]
+	mi := &file_plan_v1_plan_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5056,7 +5134,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plan_v1_plan_proto_msgTypes[52]
+	mi := &file_plan_v1_plan_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5069,7 +5147,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plan_v1_plan_proto_rawDescGZIP(), []int{52}
+	return file_plan_v1_plan_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Error) GetClass() ErrorClass {
@@ -5166,7 +5244,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xde\x05\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xaf\x06\n" +
 	"\tWriteSpec\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x01 \x01(\tR\ttableUuid\x12.\n" +
@@ -5189,8 +5267,11 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06branch\x18\x10 \x01(\tR\x06branch\x12+\n" +
 	"\x05scope\x18\x11 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12;\n" +
 	"\vrow_changes\x18\x12 \x01(\x0e2\x1a.signet.plan.v1.RowChangesR\n" +
-	"rowChanges\x12\x15\n" +
-	"\x06wap_id\x18\x13 \x01(\tR\x05wapId\"z\n" +
+	"rowChanges\x12\x1d\n" +
+	"\n" +
+	"adds_files\x18\x13 \x01(\bR\taddsFiles\x120\n" +
+	"\x05names\x18\x14 \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x15\n" +
+	"\x06wap_id\x18\x15 \x01(\tR\x05wapId\"z\n" +
 	"\x05Scope\x12\x12\n" +
 	"\x03all\x18\x01 \x01(\bH\x00R\x03all\x12 \n" +
 	"\n" +
@@ -5236,7 +5317,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\f_value_countB\r\n" +
 	"\v_null_countB\f\n" +
 	"\n" +
-	"_nan_count\"\xc4\x04\n" +
+	"_nan_count\"\xdd\x04\n" +
 	"\bDataFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x122\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x1a.signet.plan.v1.FileFormatR\x06format\x12!\n" +
@@ -5253,7 +5334,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0econtent_offset\x18\v \x01(\x03R\rcontentOffset\x12!\n" +
 	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\x12!\n" +
 	"\fcarried_rows\x18\r \x01(\x03R\vcarriedRows\x12!\n" +
-	"\fupdated_rows\x18\x0e \x01(\x03R\vupdatedRows\"\x8b\x01\n" +
+	"\fupdated_rows\x18\x0e \x01(\x03R\vupdatedRows\x12\x17\n" +
+	"\aby_name\x18\x0f \x01(\bR\x06byName\"\x8b\x01\n" +
 	"\fReplacedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12!\n" +
 	"\frecord_count\x18\x02 \x01(\x03R\vrecordCount\x12!\n" +
@@ -5379,7 +5461,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fOutputColumn\x12+\n" +
 	"\x05field\x18\x01 \x01(\v2\x15.signet.plan.v1.FieldR\x05field\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\x05R\x05input\x12\x1b\n" +
-	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\xab\x02\n" +
+	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\xd7\x02\n" +
 	"\tWriteTask\x126\n" +
 	"\acolumns\x18\x01 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\x12-\n" +
 	"\x04spec\x18\x02 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\x12\x16\n" +
@@ -5388,7 +5470,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\arewrite\x18\x05 \x01(\v2\x1c.signet.plan.v1.RewriteFilesR\arewrite\x12\x1f\n" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
 	"rowLineage\x12\x16\n" +
-	"\x06splice\x18\a \x01(\bR\x06splice\"\xa6\x02\n" +
+	"\x06splice\x18\a \x01(\bR\x06splice\x12*\n" +
+	"\x03add\x18\b \x01(\v2\x18.signet.plan.v1.AddFilesR\x03add\"5\n" +
+	"\bAddFiles\x12)\n" +
+	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"\xa6\x02\n" +
 	"\fRewriteFiles\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x1f\n" +
 	"\vchanges_sql\x18\x02 \x01(\tR\n" +
@@ -5614,7 +5699,7 @@ func file_plan_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_plan_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_plan_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_plan_v1_plan_proto_goTypes = []any{
 	(TypeKind)(0),             // 0: signet.plan.v1.TypeKind
 	(TransformKind)(0),        // 1: signet.plan.v1.TransformKind
@@ -5660,30 +5745,31 @@ var file_plan_v1_plan_proto_goTypes = []any{
 	(*Column)(nil),            // 41: signet.plan.v1.Column
 	(*OutputColumn)(nil),      // 42: signet.plan.v1.OutputColumn
 	(*WriteTask)(nil),         // 43: signet.plan.v1.WriteTask
-	(*RewriteFiles)(nil),      // 44: signet.plan.v1.RewriteFiles
-	(*ChangedRows)(nil),       // 45: signet.plan.v1.ChangedRows
-	(*ChangeClause)(nil),      // 46: signet.plan.v1.ChangeClause
-	(*ExchangeTask)(nil),      // 47: signet.plan.v1.ExchangeTask
-	(*ExchangeOutput)(nil),    // 48: signet.plan.v1.ExchangeOutput
-	(*ExchangePartition)(nil), // 49: signet.plan.v1.ExchangePartition
-	(*CheckTask)(nil),         // 50: signet.plan.v1.CheckTask
-	(*ResultTask)(nil),        // 51: signet.plan.v1.ResultTask
-	(*Task)(nil),              // 52: signet.plan.v1.Task
-	(*LogicalPlan)(nil),       // 53: signet.plan.v1.LogicalPlan
-	(*LogicalOperator)(nil),   // 54: signet.plan.v1.LogicalOperator
-	(*WriteTarget)(nil),       // 55: signet.plan.v1.WriteTarget
-	(*PhysicalPlan)(nil),      // 56: signet.plan.v1.PhysicalPlan
-	(*PhysicalStage)(nil),     // 57: signet.plan.v1.PhysicalStage
-	(*PhysicalTask)(nil),      // 58: signet.plan.v1.PhysicalTask
-	(*PhysicalInput)(nil),     // 59: signet.plan.v1.PhysicalInput
-	(*FileInput)(nil),         // 60: signet.plan.v1.FileInput
-	(*StageRead)(nil),         // 61: signet.plan.v1.StageRead
-	(*Error)(nil),             // 62: signet.plan.v1.Error
-	nil,                       // 63: signet.plan.v1.FileRules.MetricsEntry
-	nil,                       // 64: signet.plan.v1.FileSource.OptionsEntry
-	nil,                       // 65: signet.plan.v1.Task.TraceEntry
-	nil,                       // 66: signet.plan.v1.WriteTarget.PropertiesEntry
-	nil,                       // 67: signet.plan.v1.FileInput.OptionsEntry
+	(*AddFiles)(nil),          // 44: signet.plan.v1.AddFiles
+	(*RewriteFiles)(nil),      // 45: signet.plan.v1.RewriteFiles
+	(*ChangedRows)(nil),       // 46: signet.plan.v1.ChangedRows
+	(*ChangeClause)(nil),      // 47: signet.plan.v1.ChangeClause
+	(*ExchangeTask)(nil),      // 48: signet.plan.v1.ExchangeTask
+	(*ExchangeOutput)(nil),    // 49: signet.plan.v1.ExchangeOutput
+	(*ExchangePartition)(nil), // 50: signet.plan.v1.ExchangePartition
+	(*CheckTask)(nil),         // 51: signet.plan.v1.CheckTask
+	(*ResultTask)(nil),        // 52: signet.plan.v1.ResultTask
+	(*Task)(nil),              // 53: signet.plan.v1.Task
+	(*LogicalPlan)(nil),       // 54: signet.plan.v1.LogicalPlan
+	(*LogicalOperator)(nil),   // 55: signet.plan.v1.LogicalOperator
+	(*WriteTarget)(nil),       // 56: signet.plan.v1.WriteTarget
+	(*PhysicalPlan)(nil),      // 57: signet.plan.v1.PhysicalPlan
+	(*PhysicalStage)(nil),     // 58: signet.plan.v1.PhysicalStage
+	(*PhysicalTask)(nil),      // 59: signet.plan.v1.PhysicalTask
+	(*PhysicalInput)(nil),     // 60: signet.plan.v1.PhysicalInput
+	(*FileInput)(nil),         // 61: signet.plan.v1.FileInput
+	(*StageRead)(nil),         // 62: signet.plan.v1.StageRead
+	(*Error)(nil),             // 63: signet.plan.v1.Error
+	nil,                       // 64: signet.plan.v1.FileRules.MetricsEntry
+	nil,                       // 65: signet.plan.v1.FileSource.OptionsEntry
+	nil,                       // 66: signet.plan.v1.Task.TraceEntry
+	nil,                       // 67: signet.plan.v1.WriteTarget.PropertiesEntry
+	nil,                       // 68: signet.plan.v1.FileInput.OptionsEntry
 }
 var file_plan_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: signet.plan.v1.Type.kind:type_name -> signet.plan.v1.TypeKind
@@ -5697,86 +5783,88 @@ var file_plan_v1_plan_proto_depIdxs = []int32{
 	10, // 8: signet.plan.v1.PartitionField.result_type:type_name -> signet.plan.v1.Type
 	1,  // 9: signet.plan.v1.SortField.transform:type_name -> signet.plan.v1.TransformKind
 	2,  // 10: signet.plan.v1.MetricsMode.kind:type_name -> signet.plan.v1.MetricsKind
-	63, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
+	64, // 11: signet.plan.v1.FileRules.metrics:type_name -> signet.plan.v1.FileRules.MetricsEntry
 	12, // 12: signet.plan.v1.WriteSpec.schema:type_name -> signet.plan.v1.Schema
 	15, // 13: signet.plan.v1.WriteSpec.partition:type_name -> signet.plan.v1.PartitionField
 	16, // 14: signet.plan.v1.WriteSpec.sort:type_name -> signet.plan.v1.SortField
 	18, // 15: signet.plan.v1.WriteSpec.files:type_name -> signet.plan.v1.FileRules
 	20, // 16: signet.plan.v1.WriteSpec.scope:type_name -> signet.plan.v1.Scope
 	3,  // 17: signet.plan.v1.WriteSpec.row_changes:type_name -> signet.plan.v1.RowChanges
-	21, // 18: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
-	22, // 19: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
-	22, // 20: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
-	21, // 21: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
-	23, // 22: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
-	24, // 23: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
-	21, // 24: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
-	4,  // 25: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
-	14, // 26: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
-	14, // 27: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
-	25, // 28: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
-	25, // 29: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
-	5,  // 30: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
-	14, // 31: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
-	26, // 32: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
-	6,  // 33: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
-	27, // 34: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
-	28, // 35: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
-	30, // 36: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
-	31, // 37: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
-	14, // 38: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
-	34, // 39: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 40: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
-	38, // 41: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
-	39, // 42: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
-	36, // 43: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
-	41, // 44: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
-	37, // 45: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
-	64, // 46: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
-	33, // 47: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
-	41, // 48: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
-	12, // 49: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
-	33, // 50: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
-	40, // 51: signet.plan.v1.TableScan.names:type_name -> signet.plan.v1.FieldNames
-	10, // 52: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
-	11, // 53: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
-	42, // 54: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
-	19, // 55: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
-	44, // 56: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
-	3,  // 57: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
-	45, // 58: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
-	28, // 59: signet.plan.v1.RewriteFiles.whole:type_name -> signet.plan.v1.ReplacedFile
-	46, // 60: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
-	8,  // 61: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
-	42, // 62: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
-	7,  // 63: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
-	49, // 64: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
-	43, // 65: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
-	35, // 66: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
-	43, // 67: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
-	51, // 68: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
-	47, // 69: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
-	50, // 70: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
-	65, // 71: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
-	54, // 72: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
-	55, // 73: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
-	66, // 74: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
-	57, // 75: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
-	55, // 76: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
-	58, // 77: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
-	41, // 78: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
-	7,  // 79: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
-	59, // 80: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
-	60, // 81: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
-	61, // 82: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
-	67, // 83: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
-	9,  // 84: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
-	17, // 85: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
-	86, // [86:86] is the sub-list for method output_type
-	86, // [86:86] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	40, // 18: signet.plan.v1.WriteSpec.names:type_name -> signet.plan.v1.FieldNames
+	21, // 19: signet.plan.v1.Scope.filter:type_name -> signet.plan.v1.Predicate
+	22, // 20: signet.plan.v1.Predicate.all:type_name -> signet.plan.v1.Predicates
+	22, // 21: signet.plan.v1.Predicate.any:type_name -> signet.plan.v1.Predicates
+	21, // 22: signet.plan.v1.Predicate.not:type_name -> signet.plan.v1.Predicate
+	23, // 23: signet.plan.v1.Predicate.comparison:type_name -> signet.plan.v1.Comparison
+	24, // 24: signet.plan.v1.Predicate.is_null:type_name -> signet.plan.v1.IsNull
+	21, // 25: signet.plan.v1.Predicates.terms:type_name -> signet.plan.v1.Predicate
+	4,  // 26: signet.plan.v1.Comparison.op:type_name -> signet.plan.v1.CompareOp
+	14, // 27: signet.plan.v1.Comparison.values:type_name -> signet.plan.v1.Value
+	14, // 28: signet.plan.v1.Bound.value:type_name -> signet.plan.v1.Value
+	25, // 29: signet.plan.v1.ColumnMetrics.lower:type_name -> signet.plan.v1.Bound
+	25, // 30: signet.plan.v1.ColumnMetrics.upper:type_name -> signet.plan.v1.Bound
+	5,  // 31: signet.plan.v1.DataFile.format:type_name -> signet.plan.v1.FileFormat
+	14, // 32: signet.plan.v1.DataFile.partition:type_name -> signet.plan.v1.Value
+	26, // 33: signet.plan.v1.DataFile.columns:type_name -> signet.plan.v1.ColumnMetrics
+	6,  // 34: signet.plan.v1.DataFile.content:type_name -> signet.plan.v1.FileContent
+	27, // 35: signet.plan.v1.DataFiles.files:type_name -> signet.plan.v1.DataFile
+	28, // 36: signet.plan.v1.DataFiles.replaced:type_name -> signet.plan.v1.ReplacedFile
+	30, // 37: signet.plan.v1.ManifestChunk.header:type_name -> signet.plan.v1.ManifestHeader
+	31, // 38: signet.plan.v1.ManifestChunk.trailer:type_name -> signet.plan.v1.ManifestTrailer
+	14, // 39: signet.plan.v1.PinnedFile.constants:type_name -> signet.plan.v1.Value
+	34, // 40: signet.plan.v1.PinnedFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 41: signet.plan.v1.DeleteFile.content:type_name -> signet.plan.v1.FileContent
+	38, // 42: signet.plan.v1.Source.file:type_name -> signet.plan.v1.FileSource
+	39, // 43: signet.plan.v1.Source.table:type_name -> signet.plan.v1.TableScan
+	36, // 44: signet.plan.v1.Source.exchange:type_name -> signet.plan.v1.ExchangeSource
+	41, // 45: signet.plan.v1.ExchangeSource.columns:type_name -> signet.plan.v1.Column
+	37, // 46: signet.plan.v1.ExchangeSource.parts:type_name -> signet.plan.v1.ExchangePart
+	65, // 47: signet.plan.v1.FileSource.options:type_name -> signet.plan.v1.FileSource.OptionsEntry
+	33, // 48: signet.plan.v1.FileSource.files:type_name -> signet.plan.v1.PinnedFile
+	41, // 49: signet.plan.v1.FileSource.columns:type_name -> signet.plan.v1.Column
+	12, // 50: signet.plan.v1.TableScan.schema:type_name -> signet.plan.v1.Schema
+	33, // 51: signet.plan.v1.TableScan.files:type_name -> signet.plan.v1.PinnedFile
+	40, // 52: signet.plan.v1.TableScan.names:type_name -> signet.plan.v1.FieldNames
+	10, // 53: signet.plan.v1.Column.type:type_name -> signet.plan.v1.Type
+	11, // 54: signet.plan.v1.OutputColumn.field:type_name -> signet.plan.v1.Field
+	42, // 55: signet.plan.v1.WriteTask.columns:type_name -> signet.plan.v1.OutputColumn
+	19, // 56: signet.plan.v1.WriteTask.spec:type_name -> signet.plan.v1.WriteSpec
+	45, // 57: signet.plan.v1.WriteTask.rewrite:type_name -> signet.plan.v1.RewriteFiles
+	44, // 58: signet.plan.v1.WriteTask.add:type_name -> signet.plan.v1.AddFiles
+	3,  // 59: signet.plan.v1.RewriteFiles.changes:type_name -> signet.plan.v1.RowChanges
+	46, // 60: signet.plan.v1.RewriteFiles.changed:type_name -> signet.plan.v1.ChangedRows
+	28, // 61: signet.plan.v1.RewriteFiles.whole:type_name -> signet.plan.v1.ReplacedFile
+	47, // 62: signet.plan.v1.ChangedRows.clauses:type_name -> signet.plan.v1.ChangeClause
+	8,  // 63: signet.plan.v1.ChangeClause.op:type_name -> signet.plan.v1.RowOp
+	42, // 64: signet.plan.v1.ChangeClause.columns:type_name -> signet.plan.v1.OutputColumn
+	7,  // 65: signet.plan.v1.ExchangeTask.kind:type_name -> signet.plan.v1.ExchangeKind
+	50, // 66: signet.plan.v1.ExchangeOutput.partitions:type_name -> signet.plan.v1.ExchangePartition
+	43, // 67: signet.plan.v1.CheckTask.write:type_name -> signet.plan.v1.WriteTask
+	35, // 68: signet.plan.v1.Task.sources:type_name -> signet.plan.v1.Source
+	43, // 69: signet.plan.v1.Task.write:type_name -> signet.plan.v1.WriteTask
+	52, // 70: signet.plan.v1.Task.result:type_name -> signet.plan.v1.ResultTask
+	48, // 71: signet.plan.v1.Task.exchange:type_name -> signet.plan.v1.ExchangeTask
+	51, // 72: signet.plan.v1.Task.check:type_name -> signet.plan.v1.CheckTask
+	66, // 73: signet.plan.v1.Task.trace:type_name -> signet.plan.v1.Task.TraceEntry
+	55, // 74: signet.plan.v1.LogicalPlan.operators:type_name -> signet.plan.v1.LogicalOperator
+	56, // 75: signet.plan.v1.LogicalOperator.target:type_name -> signet.plan.v1.WriteTarget
+	67, // 76: signet.plan.v1.WriteTarget.properties:type_name -> signet.plan.v1.WriteTarget.PropertiesEntry
+	58, // 77: signet.plan.v1.PhysicalPlan.stages:type_name -> signet.plan.v1.PhysicalStage
+	56, // 78: signet.plan.v1.PhysicalPlan.target:type_name -> signet.plan.v1.WriteTarget
+	59, // 79: signet.plan.v1.PhysicalStage.tasks:type_name -> signet.plan.v1.PhysicalTask
+	41, // 80: signet.plan.v1.PhysicalStage.columns:type_name -> signet.plan.v1.Column
+	7,  // 81: signet.plan.v1.PhysicalStage.exchange:type_name -> signet.plan.v1.ExchangeKind
+	60, // 82: signet.plan.v1.PhysicalTask.inputs:type_name -> signet.plan.v1.PhysicalInput
+	61, // 83: signet.plan.v1.PhysicalInput.files:type_name -> signet.plan.v1.FileInput
+	62, // 84: signet.plan.v1.PhysicalInput.stage:type_name -> signet.plan.v1.StageRead
+	68, // 85: signet.plan.v1.FileInput.options:type_name -> signet.plan.v1.FileInput.OptionsEntry
+	9,  // 86: signet.plan.v1.Error.class:type_name -> signet.plan.v1.ErrorClass
+	17, // 87: signet.plan.v1.FileRules.MetricsEntry.value:type_name -> signet.plan.v1.MetricsMode
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_plan_v1_plan_proto_init() }
@@ -5818,13 +5906,13 @@ func file_plan_v1_plan_proto_init() {
 		(*Source_Table)(nil),
 		(*Source_Exchange)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[42].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[43].OneofWrappers = []any{
 		(*Task_Write)(nil),
 		(*Task_Result)(nil),
 		(*Task_Exchange)(nil),
 		(*Task_Check)(nil),
 	}
-	file_plan_v1_plan_proto_msgTypes[49].OneofWrappers = []any{
+	file_plan_v1_plan_proto_msgTypes[50].OneofWrappers = []any{
 		(*PhysicalInput_Files)(nil),
 		(*PhysicalInput_Table)(nil),
 		(*PhysicalInput_Stage)(nil),
@@ -5835,7 +5923,7 @@ func file_plan_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plan_v1_plan_proto_rawDesc), len(file_plan_v1_plan_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

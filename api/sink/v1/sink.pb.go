@@ -42,6 +42,7 @@ const (
 	Capability_CAPABILITY_REPLACE_TABLE    Capability = 11 // WRITE_MODE_REPLACE
 	Capability_CAPABILITY_ALTER_TABLE      Capability = 12 // AlterTable
 	Capability_CAPABILITY_BRANCHES         Capability = 13 // writes and scans take a branch
+	Capability_CAPABILITY_ADD_FILES        Capability = 14 // PrepareWriteRequest.add_files
 )
 
 // Enum value maps for Capability.
@@ -61,6 +62,7 @@ var (
 		11: "CAPABILITY_REPLACE_TABLE",
 		12: "CAPABILITY_ALTER_TABLE",
 		13: "CAPABILITY_BRANCHES",
+		14: "CAPABILITY_ADD_FILES",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":      0,
@@ -77,6 +79,7 @@ var (
 		"CAPABILITY_REPLACE_TABLE":    11,
 		"CAPABILITY_ALTER_TABLE":      12,
 		"CAPABILITY_BRANCHES":         13,
+		"CAPABILITY_ADD_FILES":        14,
 	}
 )
 
@@ -720,9 +723,10 @@ type PrepareWriteRequest struct {
 	Branch     string                 `protobuf:"bytes,5,opt,name=branch,proto3" json:"branch,omitempty"`         // empty: the main one
 	Scope      *v1.Scope              `protobuf:"bytes,6,opt,name=scope,proto3" json:"scope,omitempty"`           // WRITE_MODE_OVERWRITE
 	// WRITE_MODE_ROW_LEVEL: delete, update or merge, by which a table's properties choose between copy-on-write and merge-on-read.
-	Operation string `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
+	Operation string    `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
+	AddFiles  *AddFiles `protobuf:"bytes,8,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"` // WRITE_MODE_APPEND: no files are written, files that are there are registered
 	// Stage the write as a snapshot with this wap.id, if the table asks for it (write.wap.enabled): the write spec says whether it does.
-	WapId         string `protobuf:"bytes,8,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
+	WapId         string `protobuf:"bytes,9,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -806,11 +810,63 @@ func (x *PrepareWriteRequest) GetOperation() string {
 	return ""
 }
 
+func (x *PrepareWriteRequest) GetAddFiles() *AddFiles {
+	if x != nil {
+		return x.AddFiles
+	}
+	return nil
+}
+
 func (x *PrepareWriteRequest) GetWapId() string {
 	if x != nil {
 		return x.WapId
 	}
 	return ""
+}
+
+// AddFiles says what an append is to watch that registers files which others have written.
+type AddFiles struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	CheckDuplicates bool                   `protobuf:"varint,1,opt,name=check_duplicates,json=checkDuplicates,proto3" json:"check_duplicates,omitempty"` // the commit refuses a file that the table has already
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *AddFiles) Reset() {
+	*x = AddFiles{}
+	mi := &file_sink_v1_sink_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddFiles) ProtoMessage() {}
+
+func (x *AddFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddFiles.ProtoReflect.Descriptor instead.
+func (*AddFiles) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AddFiles) GetCheckDuplicates() bool {
+	if x != nil {
+		return x.CheckDuplicates
+	}
+	return false
 }
 
 type PrepareWriteResponse struct {
@@ -822,7 +878,7 @@ type PrepareWriteResponse struct {
 
 func (x *PrepareWriteResponse) Reset() {
 	*x = PrepareWriteResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[7]
+	mi := &file_sink_v1_sink_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +890,7 @@ func (x *PrepareWriteResponse) String() string {
 func (*PrepareWriteResponse) ProtoMessage() {}
 
 func (x *PrepareWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[7]
+	mi := &file_sink_v1_sink_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +903,7 @@ func (x *PrepareWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareWriteResponse.ProtoReflect.Descriptor instead.
 func (*PrepareWriteResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{7}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PrepareWriteResponse) GetSpec() *v1.WriteSpec {
@@ -869,7 +925,7 @@ type StageHeader struct {
 
 func (x *StageHeader) Reset() {
 	*x = StageHeader{}
-	mi := &file_sink_v1_sink_proto_msgTypes[8]
+	mi := &file_sink_v1_sink_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +937,7 @@ func (x *StageHeader) String() string {
 func (*StageHeader) ProtoMessage() {}
 
 func (x *StageHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[8]
+	mi := &file_sink_v1_sink_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +950,7 @@ func (x *StageHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageHeader.ProtoReflect.Descriptor instead.
 func (*StageHeader) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{8}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StageHeader) GetLease() string {
@@ -939,7 +995,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[9]
+	mi := &file_sink_v1_sink_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1007,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[9]
+	mi := &file_sink_v1_sink_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1020,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{9}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -1033,7 +1089,7 @@ type StageTrailer struct {
 
 func (x *StageTrailer) Reset() {
 	*x = StageTrailer{}
-	mi := &file_sink_v1_sink_proto_msgTypes[10]
+	mi := &file_sink_v1_sink_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1101,7 @@ func (x *StageTrailer) String() string {
 func (*StageTrailer) ProtoMessage() {}
 
 func (x *StageTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[10]
+	mi := &file_sink_v1_sink_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1114,7 @@ func (x *StageTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageTrailer.ProtoReflect.Descriptor instead.
 func (*StageTrailer) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{10}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StageTrailer) GetManifests() int64 {
@@ -1089,7 +1145,7 @@ type Totals struct {
 
 func (x *Totals) Reset() {
 	*x = Totals{}
-	mi := &file_sink_v1_sink_proto_msgTypes[11]
+	mi := &file_sink_v1_sink_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1157,7 @@ func (x *Totals) String() string {
 func (*Totals) ProtoMessage() {}
 
 func (x *Totals) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[11]
+	mi := &file_sink_v1_sink_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1170,7 @@ func (x *Totals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Totals.ProtoReflect.Descriptor instead.
 func (*Totals) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{11}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Totals) GetFiles() int64 {
@@ -1170,7 +1226,7 @@ type StagedRef struct {
 
 func (x *StagedRef) Reset() {
 	*x = StagedRef{}
-	mi := &file_sink_v1_sink_proto_msgTypes[12]
+	mi := &file_sink_v1_sink_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1238,7 @@ func (x *StagedRef) String() string {
 func (*StagedRef) ProtoMessage() {}
 
 func (x *StagedRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[12]
+	mi := &file_sink_v1_sink_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1251,7 @@ func (x *StagedRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedRef.ProtoReflect.Descriptor instead.
 func (*StagedRef) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{12}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StagedRef) GetData() []byte {
@@ -1222,7 +1278,7 @@ type StageResponse struct {
 
 func (x *StageResponse) Reset() {
 	*x = StageResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[13]
+	mi := &file_sink_v1_sink_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1290,7 @@ func (x *StageResponse) String() string {
 func (*StageResponse) ProtoMessage() {}
 
 func (x *StageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[13]
+	mi := &file_sink_v1_sink_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1303,7 @@ func (x *StageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageResponse.ProtoReflect.Descriptor instead.
 func (*StageResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{13}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StageResponse) GetRefs() []*StagedRef {
@@ -1280,7 +1336,7 @@ type Unit struct {
 
 func (x *Unit) Reset() {
 	*x = Unit{}
-	mi := &file_sink_v1_sink_proto_msgTypes[14]
+	mi := &file_sink_v1_sink_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1348,7 @@ func (x *Unit) String() string {
 func (*Unit) ProtoMessage() {}
 
 func (x *Unit) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[14]
+	mi := &file_sink_v1_sink_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1361,7 @@ func (x *Unit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unit.ProtoReflect.Descriptor instead.
 func (*Unit) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{14}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Unit) GetJobId() string {
@@ -1374,7 +1430,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[15]
+	mi := &file_sink_v1_sink_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1442,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[15]
+	mi := &file_sink_v1_sink_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1455,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{15}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CommitRequest) GetLease() string {
@@ -1473,7 +1529,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[16]
+	mi := &file_sink_v1_sink_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1541,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[16]
+	mi := &file_sink_v1_sink_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1554,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{16}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CommitResponse) GetOutcome() Outcome {
@@ -1567,7 +1623,7 @@ type CommitMetrics struct {
 
 func (x *CommitMetrics) Reset() {
 	*x = CommitMetrics{}
-	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	mi := &file_sink_v1_sink_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1635,7 @@ func (x *CommitMetrics) String() string {
 func (*CommitMetrics) ProtoMessage() {}
 
 func (x *CommitMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	mi := &file_sink_v1_sink_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1648,7 @@ func (x *CommitMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitMetrics.ProtoReflect.Descriptor instead.
 func (*CommitMetrics) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{17}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitMetrics) GetSequenceNumber() int64 {
@@ -1663,7 +1719,7 @@ type Timings struct {
 
 func (x *Timings) Reset() {
 	*x = Timings{}
-	mi := &file_sink_v1_sink_proto_msgTypes[18]
+	mi := &file_sink_v1_sink_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1731,7 @@ func (x *Timings) String() string {
 func (*Timings) ProtoMessage() {}
 
 func (x *Timings) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[18]
+	mi := &file_sink_v1_sink_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1744,7 @@ func (x *Timings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timings.ProtoReflect.Descriptor instead.
 func (*Timings) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{18}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Timings) GetLoadMicros() int64 {
@@ -1724,7 +1780,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[19]
+	mi := &file_sink_v1_sink_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1792,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[19]
+	mi := &file_sink_v1_sink_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1805,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{19}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LookupRequest) GetLease() string {
@@ -1790,7 +1846,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[20]
+	mi := &file_sink_v1_sink_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1858,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[20]
+	mi := &file_sink_v1_sink_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1871,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{20}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LookupResponse) GetFound() bool {
@@ -1843,7 +1899,7 @@ type CreateTableRequest struct {
 
 func (x *CreateTableRequest) Reset() {
 	*x = CreateTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[21]
+	mi := &file_sink_v1_sink_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1911,7 @@ func (x *CreateTableRequest) String() string {
 func (*CreateTableRequest) ProtoMessage() {}
 
 func (x *CreateTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[21]
+	mi := &file_sink_v1_sink_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1924,7 @@ func (x *CreateTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTableRequest.ProtoReflect.Descriptor instead.
 func (*CreateTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{21}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateTableRequest) GetLease() string {
@@ -1903,7 +1959,7 @@ type CreateTableResponse struct {
 
 func (x *CreateTableResponse) Reset() {
 	*x = CreateTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[22]
+	mi := &file_sink_v1_sink_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +1971,7 @@ func (x *CreateTableResponse) String() string {
 func (*CreateTableResponse) ProtoMessage() {}
 
 func (x *CreateTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[22]
+	mi := &file_sink_v1_sink_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +1984,7 @@ func (x *CreateTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTableResponse.ProtoReflect.Descriptor instead.
 func (*CreateTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{22}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateTableResponse) GetTableUuid() string {
@@ -1962,7 +2018,7 @@ type DropTableRequest struct {
 
 func (x *DropTableRequest) Reset() {
 	*x = DropTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[23]
+	mi := &file_sink_v1_sink_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2030,7 @@ func (x *DropTableRequest) String() string {
 func (*DropTableRequest) ProtoMessage() {}
 
 func (x *DropTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[23]
+	mi := &file_sink_v1_sink_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2043,7 @@ func (x *DropTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTableRequest.ProtoReflect.Descriptor instead.
 func (*DropTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{23}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DropTableRequest) GetLease() string {
@@ -2012,7 +2068,7 @@ type DropTableResponse struct {
 
 func (x *DropTableResponse) Reset() {
 	*x = DropTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[24]
+	mi := &file_sink_v1_sink_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2080,7 @@ func (x *DropTableResponse) String() string {
 func (*DropTableResponse) ProtoMessage() {}
 
 func (x *DropTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[24]
+	mi := &file_sink_v1_sink_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2093,7 @@ func (x *DropTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTableResponse.ProtoReflect.Descriptor instead.
 func (*DropTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{24}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{25}
 }
 
 type DescribeTableRequest struct {
@@ -2050,7 +2106,7 @@ type DescribeTableRequest struct {
 
 func (x *DescribeTableRequest) Reset() {
 	*x = DescribeTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[25]
+	mi := &file_sink_v1_sink_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2118,7 @@ func (x *DescribeTableRequest) String() string {
 func (*DescribeTableRequest) ProtoMessage() {}
 
 func (x *DescribeTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[25]
+	mi := &file_sink_v1_sink_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2131,7 @@ func (x *DescribeTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTableRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{25}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DescribeTableRequest) GetLease() string {
@@ -2108,7 +2164,7 @@ type DescribeTableResponse struct {
 
 func (x *DescribeTableResponse) Reset() {
 	*x = DescribeTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[26]
+	mi := &file_sink_v1_sink_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2176,7 @@ func (x *DescribeTableResponse) String() string {
 func (*DescribeTableResponse) ProtoMessage() {}
 
 func (x *DescribeTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[26]
+	mi := &file_sink_v1_sink_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2189,7 @@ func (x *DescribeTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTableResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{26}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DescribeTableResponse) GetSchema() *v1.Schema {
@@ -2208,7 +2264,7 @@ type AlterTableRequest struct {
 
 func (x *AlterTableRequest) Reset() {
 	*x = AlterTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	mi := &file_sink_v1_sink_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2276,7 @@ func (x *AlterTableRequest) String() string {
 func (*AlterTableRequest) ProtoMessage() {}
 
 func (x *AlterTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	mi := &file_sink_v1_sink_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2289,7 @@ func (x *AlterTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTableRequest.ProtoReflect.Descriptor instead.
 func (*AlterTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{27}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AlterTableRequest) GetLease() string {
@@ -2291,7 +2347,7 @@ type AlterTableResponse struct {
 
 func (x *AlterTableResponse) Reset() {
 	*x = AlterTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	mi := &file_sink_v1_sink_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2359,7 @@ func (x *AlterTableResponse) String() string {
 func (*AlterTableResponse) ProtoMessage() {}
 
 func (x *AlterTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	mi := &file_sink_v1_sink_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2372,7 @@ func (x *AlterTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTableResponse.ProtoReflect.Descriptor instead.
 func (*AlterTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{28}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AlterTableResponse) GetVersion() string {
@@ -2381,7 +2437,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	mi := &file_sink_v1_sink_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2449,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	mi := &file_sink_v1_sink_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2462,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{29}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Change) GetKind() isChange_Kind {
@@ -2659,7 +2715,7 @@ type AddColumn struct {
 
 func (x *AddColumn) Reset() {
 	*x = AddColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	mi := &file_sink_v1_sink_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2727,7 @@ func (x *AddColumn) String() string {
 func (*AddColumn) ProtoMessage() {}
 
 func (x *AddColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	mi := &file_sink_v1_sink_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2740,7 @@ func (x *AddColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddColumn.ProtoReflect.Descriptor instead.
 func (*AddColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{30}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AddColumn) GetParent() []string {
@@ -2739,7 +2795,7 @@ type DropColumn struct {
 
 func (x *DropColumn) Reset() {
 	*x = DropColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[31]
+	mi := &file_sink_v1_sink_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2807,7 @@ func (x *DropColumn) String() string {
 func (*DropColumn) ProtoMessage() {}
 
 func (x *DropColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[31]
+	mi := &file_sink_v1_sink_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +2820,7 @@ func (x *DropColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropColumn.ProtoReflect.Descriptor instead.
 func (*DropColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{31}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DropColumn) GetPath() []string {
@@ -2791,7 +2847,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[32]
+	mi := &file_sink_v1_sink_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2859,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[32]
+	mi := &file_sink_v1_sink_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2872,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{32}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RenameColumn) GetPath() []string {
@@ -2851,7 +2907,7 @@ type ChangeColumn struct {
 
 func (x *ChangeColumn) Reset() {
 	*x = ChangeColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[33]
+	mi := &file_sink_v1_sink_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +2919,7 @@ func (x *ChangeColumn) String() string {
 func (*ChangeColumn) ProtoMessage() {}
 
 func (x *ChangeColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[33]
+	mi := &file_sink_v1_sink_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +2932,7 @@ func (x *ChangeColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeColumn.ProtoReflect.Descriptor instead.
 func (*ChangeColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{33}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeColumn) GetPath() []string {
@@ -2955,7 +3011,7 @@ type DropPartitionField struct {
 
 func (x *DropPartitionField) Reset() {
 	*x = DropPartitionField{}
-	mi := &file_sink_v1_sink_proto_msgTypes[34]
+	mi := &file_sink_v1_sink_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3023,7 @@ func (x *DropPartitionField) String() string {
 func (*DropPartitionField) ProtoMessage() {}
 
 func (x *DropPartitionField) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[34]
+	mi := &file_sink_v1_sink_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3036,7 @@ func (x *DropPartitionField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPartitionField.ProtoReflect.Descriptor instead.
 func (*DropPartitionField) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{34}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DropPartitionField) GetWhich() isDropPartitionField_Which {
@@ -3034,7 +3090,7 @@ type ReplacePartitionField struct {
 
 func (x *ReplacePartitionField) Reset() {
 	*x = ReplacePartitionField{}
-	mi := &file_sink_v1_sink_proto_msgTypes[35]
+	mi := &file_sink_v1_sink_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3102,7 @@ func (x *ReplacePartitionField) String() string {
 func (*ReplacePartitionField) ProtoMessage() {}
 
 func (x *ReplacePartitionField) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[35]
+	mi := &file_sink_v1_sink_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3115,7 @@ func (x *ReplacePartitionField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplacePartitionField.ProtoReflect.Descriptor instead.
 func (*ReplacePartitionField) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{35}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReplacePartitionField) GetDrop() *DropPartitionField {
@@ -3085,7 +3141,7 @@ type SetSort struct {
 
 func (x *SetSort) Reset() {
 	*x = SetSort{}
-	mi := &file_sink_v1_sink_proto_msgTypes[36]
+	mi := &file_sink_v1_sink_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +3153,7 @@ func (x *SetSort) String() string {
 func (*SetSort) ProtoMessage() {}
 
 func (x *SetSort) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[36]
+	mi := &file_sink_v1_sink_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3166,7 @@ func (x *SetSort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSort.ProtoReflect.Descriptor instead.
 func (*SetSort) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{36}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetSort) GetSort() []*SortClause {
@@ -3129,7 +3185,7 @@ type SetProperties struct {
 
 func (x *SetProperties) Reset() {
 	*x = SetProperties{}
-	mi := &file_sink_v1_sink_proto_msgTypes[37]
+	mi := &file_sink_v1_sink_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3197,7 @@ func (x *SetProperties) String() string {
 func (*SetProperties) ProtoMessage() {}
 
 func (x *SetProperties) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[37]
+	mi := &file_sink_v1_sink_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3210,7 @@ func (x *SetProperties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetProperties.ProtoReflect.Descriptor instead.
 func (*SetProperties) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{37}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetProperties) GetProperties() map[string]string {
@@ -3174,7 +3230,7 @@ type UnsetProperties struct {
 
 func (x *UnsetProperties) Reset() {
 	*x = UnsetProperties{}
-	mi := &file_sink_v1_sink_proto_msgTypes[38]
+	mi := &file_sink_v1_sink_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3242,7 @@ func (x *UnsetProperties) String() string {
 func (*UnsetProperties) ProtoMessage() {}
 
 func (x *UnsetProperties) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[38]
+	mi := &file_sink_v1_sink_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3255,7 @@ func (x *UnsetProperties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetProperties.ProtoReflect.Descriptor instead.
 func (*UnsetProperties) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{38}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UnsetProperties) GetNames() []string {
@@ -3236,7 +3292,7 @@ type SetRef struct {
 
 func (x *SetRef) Reset() {
 	*x = SetRef{}
-	mi := &file_sink_v1_sink_proto_msgTypes[39]
+	mi := &file_sink_v1_sink_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3304,7 @@ func (x *SetRef) String() string {
 func (*SetRef) ProtoMessage() {}
 
 func (x *SetRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[39]
+	mi := &file_sink_v1_sink_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3317,7 @@ func (x *SetRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRef.ProtoReflect.Descriptor instead.
 func (*SetRef) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{39}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetRef) GetName() string {
@@ -3352,7 +3408,7 @@ type DropRef struct {
 
 func (x *DropRef) Reset() {
 	*x = DropRef{}
-	mi := &file_sink_v1_sink_proto_msgTypes[40]
+	mi := &file_sink_v1_sink_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3420,7 @@ func (x *DropRef) String() string {
 func (*DropRef) ProtoMessage() {}
 
 func (x *DropRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[40]
+	mi := &file_sink_v1_sink_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3433,7 @@ func (x *DropRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRef.ProtoReflect.Descriptor instead.
 func (*DropRef) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{40}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DropRef) GetName() string {
@@ -3414,7 +3470,7 @@ type SetSnapshot struct {
 
 func (x *SetSnapshot) Reset() {
 	*x = SetSnapshot{}
-	mi := &file_sink_v1_sink_proto_msgTypes[41]
+	mi := &file_sink_v1_sink_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3482,7 @@ func (x *SetSnapshot) String() string {
 func (*SetSnapshot) ProtoMessage() {}
 
 func (x *SetSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[41]
+	mi := &file_sink_v1_sink_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3495,7 @@ func (x *SetSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSnapshot.ProtoReflect.Descriptor instead.
 func (*SetSnapshot) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{41}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetSnapshot) GetSnapshot() string {
@@ -3482,7 +3538,7 @@ type ExpireSnapshots struct {
 
 func (x *ExpireSnapshots) Reset() {
 	*x = ExpireSnapshots{}
-	mi := &file_sink_v1_sink_proto_msgTypes[42]
+	mi := &file_sink_v1_sink_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3494,7 +3550,7 @@ func (x *ExpireSnapshots) String() string {
 func (*ExpireSnapshots) ProtoMessage() {}
 
 func (x *ExpireSnapshots) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[42]
+	mi := &file_sink_v1_sink_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3507,7 +3563,7 @@ func (x *ExpireSnapshots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireSnapshots.ProtoReflect.Descriptor instead.
 func (*ExpireSnapshots) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{42}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExpireSnapshots) GetOlderThanMillis() int64 {
@@ -3542,7 +3598,7 @@ type CherryPick struct {
 
 func (x *CherryPick) Reset() {
 	*x = CherryPick{}
-	mi := &file_sink_v1_sink_proto_msgTypes[43]
+	mi := &file_sink_v1_sink_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3610,7 @@ func (x *CherryPick) String() string {
 func (*CherryPick) ProtoMessage() {}
 
 func (x *CherryPick) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[43]
+	mi := &file_sink_v1_sink_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3623,7 @@ func (x *CherryPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CherryPick.ProtoReflect.Descriptor instead.
 func (*CherryPick) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{43}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CherryPick) GetSnapshot() string {
@@ -3599,7 +3655,7 @@ type PlanScanRequest struct {
 
 func (x *PlanScanRequest) Reset() {
 	*x = PlanScanRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[44]
+	mi := &file_sink_v1_sink_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3611,7 +3667,7 @@ func (x *PlanScanRequest) String() string {
 func (*PlanScanRequest) ProtoMessage() {}
 
 func (x *PlanScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[44]
+	mi := &file_sink_v1_sink_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3624,7 +3680,7 @@ func (x *PlanScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScanRequest.ProtoReflect.Descriptor instead.
 func (*PlanScanRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{44}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlanScanRequest) GetLease() string {
@@ -3694,7 +3750,7 @@ type PlanScanResponse struct {
 
 func (x *PlanScanResponse) Reset() {
 	*x = PlanScanResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[45]
+	mi := &file_sink_v1_sink_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +3762,7 @@ func (x *PlanScanResponse) String() string {
 func (*PlanScanResponse) ProtoMessage() {}
 
 func (x *PlanScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[45]
+	mi := &file_sink_v1_sink_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +3775,7 @@ func (x *PlanScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScanResponse.ProtoReflect.Descriptor instead.
 func (*PlanScanResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{45}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlanScanResponse) GetSchema() *v1.Schema {
@@ -3804,7 +3860,7 @@ type ScanFile struct {
 
 func (x *ScanFile) Reset() {
 	*x = ScanFile{}
-	mi := &file_sink_v1_sink_proto_msgTypes[46]
+	mi := &file_sink_v1_sink_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +3872,7 @@ func (x *ScanFile) String() string {
 func (*ScanFile) ProtoMessage() {}
 
 func (x *ScanFile) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[46]
+	mi := &file_sink_v1_sink_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +3885,7 @@ func (x *ScanFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanFile.ProtoReflect.Descriptor instead.
 func (*ScanFile) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{46}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ScanFile) GetUri() string {
@@ -3920,7 +3976,7 @@ type AbortRequest struct {
 
 func (x *AbortRequest) Reset() {
 	*x = AbortRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[47]
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3932,7 +3988,7 @@ func (x *AbortRequest) String() string {
 func (*AbortRequest) ProtoMessage() {}
 
 func (x *AbortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[47]
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3945,7 +4001,7 @@ func (x *AbortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequest.ProtoReflect.Descriptor instead.
 func (*AbortRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{47}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AbortRequest) GetLease() string {
@@ -3977,7 +4033,7 @@ type AbortResponse struct {
 
 func (x *AbortResponse) Reset() {
 	*x = AbortResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	mi := &file_sink_v1_sink_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3989,7 +4045,7 @@ func (x *AbortResponse) String() string {
 func (*AbortResponse) ProtoMessage() {}
 
 func (x *AbortResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	mi := &file_sink_v1_sink_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4002,7 +4058,7 @@ func (x *AbortResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortResponse.ProtoReflect.Descriptor instead.
 func (*AbortResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{49}
 }
 
 var File_sink_v1_sink_proto protoreflect.FileDescriptor
@@ -4050,7 +4106,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"descending\x18\x04 \x01(\bR\n" +
 	"descending\x12\x1f\n" +
 	"\vnulls_first\x18\x05 \x01(\bR\n" +
-	"nullsFirst\"\xc5\x02\n" +
+	"nullsFirst\"\xfc\x02\n" +
 	"\x13PrepareWriteRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12-\n" +
@@ -4060,8 +4116,11 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"definition\x12\x16\n" +
 	"\x06branch\x18\x05 \x01(\tR\x06branch\x12+\n" +
 	"\x05scope\x18\x06 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12\x1c\n" +
-	"\toperation\x18\a \x01(\tR\toperation\x12\x15\n" +
-	"\x06wap_id\x18\b \x01(\tR\x05wapId\"E\n" +
+	"\toperation\x18\a \x01(\tR\toperation\x125\n" +
+	"\tadd_files\x18\b \x01(\v2\x18.signet.sink.v1.AddFilesR\baddFiles\x12\x15\n" +
+	"\x06wap_id\x18\t \x01(\tR\x05wapId\"5\n" +
+	"\bAddFiles\x12)\n" +
+	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"E\n" +
 	"\x14PrepareWriteResponse\x12-\n" +
 	"\x04spec\x18\x01 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\"\x99\x01\n" +
 	"\vStageHeader\x12\x14\n" +
@@ -4345,7 +4404,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\tR\x05jobId\"\x0f\n" +
-	"\rAbortResponse*\x8c\x03\n" +
+	"\rAbortResponse*\xa6\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -4362,7 +4421,8 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x12\x1c\n" +
 	"\x18CAPABILITY_REPLACE_TABLE\x10\v\x12\x1a\n" +
 	"\x16CAPABILITY_ALTER_TABLE\x10\f\x12\x17\n" +
-	"\x13CAPABILITY_BRANCHES\x10\r*z\n" +
+	"\x13CAPABILITY_BRANCHES\x10\r\x12\x18\n" +
+	"\x14CAPABILITY_ADD_FILES\x10\x0e*z\n" +
 	"\vCommitPoint\x12\x1c\n" +
 	"\x18COMMIT_POINT_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14COMMIT_POINT_CATALOG\x10\x01\x12\x18\n" +
@@ -4411,7 +4471,7 @@ func file_sink_v1_sink_proto_rawDescGZIP() []byte {
 }
 
 var file_sink_v1_sink_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_sink_v1_sink_proto_goTypes = []any{
 	(Capability)(0),               // 0: signet.sink.v1.Capability
 	(CommitPoint)(0),              // 1: signet.sink.v1.CommitPoint
@@ -4424,170 +4484,172 @@ var file_sink_v1_sink_proto_goTypes = []any{
 	(*PartitionClause)(nil),       // 8: signet.sink.v1.PartitionClause
 	(*SortClause)(nil),            // 9: signet.sink.v1.SortClause
 	(*PrepareWriteRequest)(nil),   // 10: signet.sink.v1.PrepareWriteRequest
-	(*PrepareWriteResponse)(nil),  // 11: signet.sink.v1.PrepareWriteResponse
-	(*StageHeader)(nil),           // 12: signet.sink.v1.StageHeader
-	(*StageRequest)(nil),          // 13: signet.sink.v1.StageRequest
-	(*StageTrailer)(nil),          // 14: signet.sink.v1.StageTrailer
-	(*Totals)(nil),                // 15: signet.sink.v1.Totals
-	(*StagedRef)(nil),             // 16: signet.sink.v1.StagedRef
-	(*StageResponse)(nil),         // 17: signet.sink.v1.StageResponse
-	(*Unit)(nil),                  // 18: signet.sink.v1.Unit
-	(*CommitRequest)(nil),         // 19: signet.sink.v1.CommitRequest
-	(*CommitResponse)(nil),        // 20: signet.sink.v1.CommitResponse
-	(*CommitMetrics)(nil),         // 21: signet.sink.v1.CommitMetrics
-	(*Timings)(nil),               // 22: signet.sink.v1.Timings
-	(*LookupRequest)(nil),         // 23: signet.sink.v1.LookupRequest
-	(*LookupResponse)(nil),        // 24: signet.sink.v1.LookupResponse
-	(*CreateTableRequest)(nil),    // 25: signet.sink.v1.CreateTableRequest
-	(*CreateTableResponse)(nil),   // 26: signet.sink.v1.CreateTableResponse
-	(*DropTableRequest)(nil),      // 27: signet.sink.v1.DropTableRequest
-	(*DropTableResponse)(nil),     // 28: signet.sink.v1.DropTableResponse
-	(*DescribeTableRequest)(nil),  // 29: signet.sink.v1.DescribeTableRequest
-	(*DescribeTableResponse)(nil), // 30: signet.sink.v1.DescribeTableResponse
-	(*AlterTableRequest)(nil),     // 31: signet.sink.v1.AlterTableRequest
-	(*AlterTableResponse)(nil),    // 32: signet.sink.v1.AlterTableResponse
-	(*Change)(nil),                // 33: signet.sink.v1.Change
-	(*AddColumn)(nil),             // 34: signet.sink.v1.AddColumn
-	(*DropColumn)(nil),            // 35: signet.sink.v1.DropColumn
-	(*RenameColumn)(nil),          // 36: signet.sink.v1.RenameColumn
-	(*ChangeColumn)(nil),          // 37: signet.sink.v1.ChangeColumn
-	(*DropPartitionField)(nil),    // 38: signet.sink.v1.DropPartitionField
-	(*ReplacePartitionField)(nil), // 39: signet.sink.v1.ReplacePartitionField
-	(*SetSort)(nil),               // 40: signet.sink.v1.SetSort
-	(*SetProperties)(nil),         // 41: signet.sink.v1.SetProperties
-	(*UnsetProperties)(nil),       // 42: signet.sink.v1.UnsetProperties
-	(*SetRef)(nil),                // 43: signet.sink.v1.SetRef
-	(*DropRef)(nil),               // 44: signet.sink.v1.DropRef
-	(*SetSnapshot)(nil),           // 45: signet.sink.v1.SetSnapshot
-	(*ExpireSnapshots)(nil),       // 46: signet.sink.v1.ExpireSnapshots
-	(*CherryPick)(nil),            // 47: signet.sink.v1.CherryPick
-	(*PlanScanRequest)(nil),       // 48: signet.sink.v1.PlanScanRequest
-	(*PlanScanResponse)(nil),      // 49: signet.sink.v1.PlanScanResponse
-	(*ScanFile)(nil),              // 50: signet.sink.v1.ScanFile
-	(*AbortRequest)(nil),          // 51: signet.sink.v1.AbortRequest
-	(*AbortResponse)(nil),         // 52: signet.sink.v1.AbortResponse
-	nil,                           // 53: signet.sink.v1.TableDefinition.PropertiesEntry
-	nil,                           // 54: signet.sink.v1.Unit.PropertiesEntry
-	nil,                           // 55: signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	nil,                           // 56: signet.sink.v1.AlterTableResponse.ValuesEntry
-	nil,                           // 57: signet.sink.v1.SetProperties.PropertiesEntry
-	(*v1.Schema)(nil),             // 58: signet.plan.v1.Schema
-	(v1.TransformKind)(0),         // 59: signet.plan.v1.TransformKind
-	(*v1.Scope)(nil),              // 60: signet.plan.v1.Scope
-	(*v1.WriteSpec)(nil),          // 61: signet.plan.v1.WriteSpec
-	(*v1.ManifestChunk)(nil),      // 62: signet.plan.v1.ManifestChunk
-	(*v1.PartitionField)(nil),     // 63: signet.plan.v1.PartitionField
-	(*v1.SortField)(nil),          // 64: signet.plan.v1.SortField
-	(*v1.Field)(nil),              // 65: signet.plan.v1.Field
-	(*v1.Value)(nil),              // 66: signet.plan.v1.Value
-	(*v1.Type)(nil),               // 67: signet.plan.v1.Type
-	(*v1.Predicate)(nil),          // 68: signet.plan.v1.Predicate
-	(*v1.FieldNames)(nil),         // 69: signet.plan.v1.FieldNames
-	(*v1.DeleteFile)(nil),         // 70: signet.plan.v1.DeleteFile
+	(*AddFiles)(nil),              // 11: signet.sink.v1.AddFiles
+	(*PrepareWriteResponse)(nil),  // 12: signet.sink.v1.PrepareWriteResponse
+	(*StageHeader)(nil),           // 13: signet.sink.v1.StageHeader
+	(*StageRequest)(nil),          // 14: signet.sink.v1.StageRequest
+	(*StageTrailer)(nil),          // 15: signet.sink.v1.StageTrailer
+	(*Totals)(nil),                // 16: signet.sink.v1.Totals
+	(*StagedRef)(nil),             // 17: signet.sink.v1.StagedRef
+	(*StageResponse)(nil),         // 18: signet.sink.v1.StageResponse
+	(*Unit)(nil),                  // 19: signet.sink.v1.Unit
+	(*CommitRequest)(nil),         // 20: signet.sink.v1.CommitRequest
+	(*CommitResponse)(nil),        // 21: signet.sink.v1.CommitResponse
+	(*CommitMetrics)(nil),         // 22: signet.sink.v1.CommitMetrics
+	(*Timings)(nil),               // 23: signet.sink.v1.Timings
+	(*LookupRequest)(nil),         // 24: signet.sink.v1.LookupRequest
+	(*LookupResponse)(nil),        // 25: signet.sink.v1.LookupResponse
+	(*CreateTableRequest)(nil),    // 26: signet.sink.v1.CreateTableRequest
+	(*CreateTableResponse)(nil),   // 27: signet.sink.v1.CreateTableResponse
+	(*DropTableRequest)(nil),      // 28: signet.sink.v1.DropTableRequest
+	(*DropTableResponse)(nil),     // 29: signet.sink.v1.DropTableResponse
+	(*DescribeTableRequest)(nil),  // 30: signet.sink.v1.DescribeTableRequest
+	(*DescribeTableResponse)(nil), // 31: signet.sink.v1.DescribeTableResponse
+	(*AlterTableRequest)(nil),     // 32: signet.sink.v1.AlterTableRequest
+	(*AlterTableResponse)(nil),    // 33: signet.sink.v1.AlterTableResponse
+	(*Change)(nil),                // 34: signet.sink.v1.Change
+	(*AddColumn)(nil),             // 35: signet.sink.v1.AddColumn
+	(*DropColumn)(nil),            // 36: signet.sink.v1.DropColumn
+	(*RenameColumn)(nil),          // 37: signet.sink.v1.RenameColumn
+	(*ChangeColumn)(nil),          // 38: signet.sink.v1.ChangeColumn
+	(*DropPartitionField)(nil),    // 39: signet.sink.v1.DropPartitionField
+	(*ReplacePartitionField)(nil), // 40: signet.sink.v1.ReplacePartitionField
+	(*SetSort)(nil),               // 41: signet.sink.v1.SetSort
+	(*SetProperties)(nil),         // 42: signet.sink.v1.SetProperties
+	(*UnsetProperties)(nil),       // 43: signet.sink.v1.UnsetProperties
+	(*SetRef)(nil),                // 44: signet.sink.v1.SetRef
+	(*DropRef)(nil),               // 45: signet.sink.v1.DropRef
+	(*SetSnapshot)(nil),           // 46: signet.sink.v1.SetSnapshot
+	(*ExpireSnapshots)(nil),       // 47: signet.sink.v1.ExpireSnapshots
+	(*CherryPick)(nil),            // 48: signet.sink.v1.CherryPick
+	(*PlanScanRequest)(nil),       // 49: signet.sink.v1.PlanScanRequest
+	(*PlanScanResponse)(nil),      // 50: signet.sink.v1.PlanScanResponse
+	(*ScanFile)(nil),              // 51: signet.sink.v1.ScanFile
+	(*AbortRequest)(nil),          // 52: signet.sink.v1.AbortRequest
+	(*AbortResponse)(nil),         // 53: signet.sink.v1.AbortResponse
+	nil,                           // 54: signet.sink.v1.TableDefinition.PropertiesEntry
+	nil,                           // 55: signet.sink.v1.Unit.PropertiesEntry
+	nil,                           // 56: signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	nil,                           // 57: signet.sink.v1.AlterTableResponse.ValuesEntry
+	nil,                           // 58: signet.sink.v1.SetProperties.PropertiesEntry
+	(*v1.Schema)(nil),             // 59: signet.plan.v1.Schema
+	(v1.TransformKind)(0),         // 60: signet.plan.v1.TransformKind
+	(*v1.Scope)(nil),              // 61: signet.plan.v1.Scope
+	(*v1.WriteSpec)(nil),          // 62: signet.plan.v1.WriteSpec
+	(*v1.ManifestChunk)(nil),      // 63: signet.plan.v1.ManifestChunk
+	(*v1.PartitionField)(nil),     // 64: signet.plan.v1.PartitionField
+	(*v1.SortField)(nil),          // 65: signet.plan.v1.SortField
+	(*v1.Field)(nil),              // 66: signet.plan.v1.Field
+	(*v1.Value)(nil),              // 67: signet.plan.v1.Value
+	(*v1.Type)(nil),               // 68: signet.plan.v1.Type
+	(*v1.Predicate)(nil),          // 69: signet.plan.v1.Predicate
+	(*v1.FieldNames)(nil),         // 70: signet.plan.v1.FieldNames
+	(*v1.DeleteFile)(nil),         // 71: signet.plan.v1.DeleteFile
 }
 var file_sink_v1_sink_proto_depIdxs = []int32{
 	0,  // 0: signet.sink.v1.DescribeResponse.capabilities:type_name -> signet.sink.v1.Capability
 	1,  // 1: signet.sink.v1.DescribeResponse.commit_point:type_name -> signet.sink.v1.CommitPoint
-	58, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
+	59, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
 	8,  // 3: signet.sink.v1.TableDefinition.partition:type_name -> signet.sink.v1.PartitionClause
 	9,  // 4: signet.sink.v1.TableDefinition.sort:type_name -> signet.sink.v1.SortClause
-	53, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
-	59, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
-	59, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
+	54, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
+	60, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
+	60, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
 	6,  // 8: signet.sink.v1.PrepareWriteRequest.table:type_name -> signet.sink.v1.TableRef
 	3,  // 9: signet.sink.v1.PrepareWriteRequest.mode:type_name -> signet.sink.v1.WriteMode
 	7,  // 10: signet.sink.v1.PrepareWriteRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	60, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
-	61, // 12: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
-	6,  // 13: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
-	61, // 14: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
-	12, // 15: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
-	62, // 16: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
-	14, // 17: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
-	15, // 18: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
-	16, // 19: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
-	15, // 20: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
-	16, // 21: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
-	15, // 22: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
-	54, // 23: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
-	6,  // 24: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
-	3,  // 25: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
-	61, // 26: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
-	18, // 27: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
-	2,  // 28: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
-	22, // 29: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
-	21, // 30: signet.sink.v1.CommitResponse.metrics:type_name -> signet.sink.v1.CommitMetrics
-	6,  // 31: signet.sink.v1.LookupRequest.table:type_name -> signet.sink.v1.TableRef
-	6,  // 32: signet.sink.v1.CreateTableRequest.table:type_name -> signet.sink.v1.TableRef
-	7,  // 33: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	6,  // 34: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
-	6,  // 35: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
-	58, // 36: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
-	63, // 37: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
-	64, // 38: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
-	55, // 39: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	6,  // 40: signet.sink.v1.AlterTableRequest.table:type_name -> signet.sink.v1.TableRef
-	33, // 41: signet.sink.v1.AlterTableRequest.changes:type_name -> signet.sink.v1.Change
-	56, // 42: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
-	34, // 43: signet.sink.v1.Change.add_column:type_name -> signet.sink.v1.AddColumn
-	35, // 44: signet.sink.v1.Change.drop_column:type_name -> signet.sink.v1.DropColumn
-	36, // 45: signet.sink.v1.Change.rename_column:type_name -> signet.sink.v1.RenameColumn
-	37, // 46: signet.sink.v1.Change.change_column:type_name -> signet.sink.v1.ChangeColumn
-	8,  // 47: signet.sink.v1.Change.add_partition_field:type_name -> signet.sink.v1.PartitionClause
-	38, // 48: signet.sink.v1.Change.drop_partition_field:type_name -> signet.sink.v1.DropPartitionField
-	39, // 49: signet.sink.v1.Change.replace_partition_field:type_name -> signet.sink.v1.ReplacePartitionField
-	40, // 50: signet.sink.v1.Change.set_sort:type_name -> signet.sink.v1.SetSort
-	41, // 51: signet.sink.v1.Change.set_properties:type_name -> signet.sink.v1.SetProperties
-	42, // 52: signet.sink.v1.Change.unset_properties:type_name -> signet.sink.v1.UnsetProperties
-	43, // 53: signet.sink.v1.Change.set_ref:type_name -> signet.sink.v1.SetRef
-	44, // 54: signet.sink.v1.Change.drop_ref:type_name -> signet.sink.v1.DropRef
-	45, // 55: signet.sink.v1.Change.set_snapshot:type_name -> signet.sink.v1.SetSnapshot
-	46, // 56: signet.sink.v1.Change.expire_snapshots:type_name -> signet.sink.v1.ExpireSnapshots
-	47, // 57: signet.sink.v1.Change.cherry_pick:type_name -> signet.sink.v1.CherryPick
-	65, // 58: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
-	66, // 59: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
-	67, // 60: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
-	66, // 61: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
-	8,  // 62: signet.sink.v1.DropPartitionField.term:type_name -> signet.sink.v1.PartitionClause
-	38, // 63: signet.sink.v1.ReplacePartitionField.drop:type_name -> signet.sink.v1.DropPartitionField
-	8,  // 64: signet.sink.v1.ReplacePartitionField.add:type_name -> signet.sink.v1.PartitionClause
-	9,  // 65: signet.sink.v1.SetSort.sort:type_name -> signet.sink.v1.SortClause
-	57, // 66: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
-	6,  // 67: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
-	68, // 68: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
-	58, // 69: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
-	50, // 70: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
-	69, // 71: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
-	66, // 72: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
-	70, // 73: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 74: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
-	4,  // 75: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
-	10, // 76: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
-	13, // 77: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
-	19, // 78: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
-	23, // 79: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
-	25, // 80: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
-	27, // 81: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
-	29, // 82: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
-	48, // 83: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
-	31, // 84: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
-	51, // 85: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
-	5,  // 86: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
-	11, // 87: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
-	17, // 88: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
-	20, // 89: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
-	24, // 90: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
-	26, // 91: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
-	28, // 92: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
-	30, // 93: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
-	49, // 94: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
-	32, // 95: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
-	52, // 96: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
-	86, // [86:97] is the sub-list for method output_type
-	75, // [75:86] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	61, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
+	11, // 12: signet.sink.v1.PrepareWriteRequest.add_files:type_name -> signet.sink.v1.AddFiles
+	62, // 13: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
+	6,  // 14: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
+	62, // 15: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
+	13, // 16: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
+	63, // 17: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
+	15, // 18: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
+	16, // 19: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
+	17, // 20: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
+	16, // 21: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
+	17, // 22: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
+	16, // 23: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
+	55, // 24: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
+	6,  // 25: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
+	3,  // 26: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
+	62, // 27: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
+	19, // 28: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
+	2,  // 29: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
+	23, // 30: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
+	22, // 31: signet.sink.v1.CommitResponse.metrics:type_name -> signet.sink.v1.CommitMetrics
+	6,  // 32: signet.sink.v1.LookupRequest.table:type_name -> signet.sink.v1.TableRef
+	6,  // 33: signet.sink.v1.CreateTableRequest.table:type_name -> signet.sink.v1.TableRef
+	7,  // 34: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
+	6,  // 35: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
+	6,  // 36: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
+	59, // 37: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
+	64, // 38: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
+	65, // 39: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
+	56, // 40: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	6,  // 41: signet.sink.v1.AlterTableRequest.table:type_name -> signet.sink.v1.TableRef
+	34, // 42: signet.sink.v1.AlterTableRequest.changes:type_name -> signet.sink.v1.Change
+	57, // 43: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
+	35, // 44: signet.sink.v1.Change.add_column:type_name -> signet.sink.v1.AddColumn
+	36, // 45: signet.sink.v1.Change.drop_column:type_name -> signet.sink.v1.DropColumn
+	37, // 46: signet.sink.v1.Change.rename_column:type_name -> signet.sink.v1.RenameColumn
+	38, // 47: signet.sink.v1.Change.change_column:type_name -> signet.sink.v1.ChangeColumn
+	8,  // 48: signet.sink.v1.Change.add_partition_field:type_name -> signet.sink.v1.PartitionClause
+	39, // 49: signet.sink.v1.Change.drop_partition_field:type_name -> signet.sink.v1.DropPartitionField
+	40, // 50: signet.sink.v1.Change.replace_partition_field:type_name -> signet.sink.v1.ReplacePartitionField
+	41, // 51: signet.sink.v1.Change.set_sort:type_name -> signet.sink.v1.SetSort
+	42, // 52: signet.sink.v1.Change.set_properties:type_name -> signet.sink.v1.SetProperties
+	43, // 53: signet.sink.v1.Change.unset_properties:type_name -> signet.sink.v1.UnsetProperties
+	44, // 54: signet.sink.v1.Change.set_ref:type_name -> signet.sink.v1.SetRef
+	45, // 55: signet.sink.v1.Change.drop_ref:type_name -> signet.sink.v1.DropRef
+	46, // 56: signet.sink.v1.Change.set_snapshot:type_name -> signet.sink.v1.SetSnapshot
+	47, // 57: signet.sink.v1.Change.expire_snapshots:type_name -> signet.sink.v1.ExpireSnapshots
+	48, // 58: signet.sink.v1.Change.cherry_pick:type_name -> signet.sink.v1.CherryPick
+	66, // 59: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
+	67, // 60: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
+	68, // 61: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
+	67, // 62: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
+	8,  // 63: signet.sink.v1.DropPartitionField.term:type_name -> signet.sink.v1.PartitionClause
+	39, // 64: signet.sink.v1.ReplacePartitionField.drop:type_name -> signet.sink.v1.DropPartitionField
+	8,  // 65: signet.sink.v1.ReplacePartitionField.add:type_name -> signet.sink.v1.PartitionClause
+	9,  // 66: signet.sink.v1.SetSort.sort:type_name -> signet.sink.v1.SortClause
+	58, // 67: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
+	6,  // 68: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
+	69, // 69: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
+	59, // 70: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
+	51, // 71: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
+	70, // 72: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
+	67, // 73: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
+	71, // 74: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 75: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
+	4,  // 76: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
+	10, // 77: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
+	14, // 78: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
+	20, // 79: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
+	24, // 80: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
+	26, // 81: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
+	28, // 82: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
+	30, // 83: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
+	49, // 84: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
+	32, // 85: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
+	52, // 86: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
+	5,  // 87: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
+	12, // 88: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
+	18, // 89: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
+	21, // 90: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
+	25, // 91: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
+	27, // 92: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
+	29, // 93: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
+	31, // 94: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
+	50, // 95: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
+	33, // 96: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
+	53, // 97: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
+	87, // [87:98] is the sub-list for method output_type
+	76, // [76:87] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_sink_v1_sink_proto_init() }
@@ -4595,12 +4657,12 @@ func file_sink_v1_sink_proto_init() {
 	if File_sink_v1_sink_proto != nil {
 		return
 	}
-	file_sink_v1_sink_proto_msgTypes[9].OneofWrappers = []any{
+	file_sink_v1_sink_proto_msgTypes[10].OneofWrappers = []any{
 		(*StageRequest_Header)(nil),
 		(*StageRequest_Manifest)(nil),
 		(*StageRequest_Trailer)(nil),
 	}
-	file_sink_v1_sink_proto_msgTypes[29].OneofWrappers = []any{
+	file_sink_v1_sink_proto_msgTypes[30].OneofWrappers = []any{
 		(*Change_AddColumn)(nil),
 		(*Change_DropColumn)(nil),
 		(*Change_RenameColumn)(nil),
@@ -4617,23 +4679,23 @@ func file_sink_v1_sink_proto_init() {
 		(*Change_ExpireSnapshots)(nil),
 		(*Change_CherryPick)(nil),
 	}
-	file_sink_v1_sink_proto_msgTypes[33].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[34].OneofWrappers = []any{
+	file_sink_v1_sink_proto_msgTypes[34].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[35].OneofWrappers = []any{
 		(*DropPartitionField_Name)(nil),
 		(*DropPartitionField_Term)(nil),
 	}
-	file_sink_v1_sink_proto_msgTypes[39].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[41].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[40].OneofWrappers = []any{}
 	file_sink_v1_sink_proto_msgTypes[42].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[44].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[46].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[43].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[45].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[47].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sink_v1_sink_proto_rawDesc), len(file_sink_v1_sink_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
