@@ -203,6 +203,9 @@ func (e *Expectation) checkFile(prefix location, f *planv1.DataFile) error {
 	if u, c := f.GetUpdatedRows(), f.GetCarriedRows(); u < 0 || c < 0 || u > f.GetRecordCount() || c > f.GetRecordCount()-u || !deletes && u+c > 0 {
 		return bad("counts", "%d records, %d of them deleted before and %d changed", f.GetRecordCount(), c, u)
 	}
+	if len(f.GetMerged()) > 0 && f.GetContent() != planv1.FileContent_FILE_CONTENT_POSITION_DELETES {
+		return bad("content", "%v that takes the place of position delete files", f.GetContent())
+	}
 	if n := len(f.GetPartition()); n != e.Partition && (n > 0 || !deletes) {
 		return bad("partition", "%d values, the spec has %d fields", len(f.GetPartition()), e.Partition)
 	}

@@ -262,6 +262,9 @@ func TestCheckManifest_ReplacedFilesAndDeleteFiles(t *testing.T) {
 	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)))
 	many.Content, many.Format = planv1.FileContent_FILE_CONTENT_UNSPECIFIED, planv1.FileFormat_FILE_FORMAT_PARQUET
 	require.Equal(t, "counts", field(CheckManifest(e, h, []*planv1.DataFile{many}, trailer)), "of a data file none are deleted before")
+	merged := dv(4)
+	merged.Merged = []string{"file:///t/d.parquet"}
+	require.Equal(t, "content", field(CheckManifest(e, h, []*planv1.DataFile{merged}, trailer)))
 	some := dv(4)
 	some.Partition = make([]*planv1.Value, e.Partition+1)
 	require.Equal(t, "partition", field(CheckManifest(e, h, []*planv1.DataFile{some}, trailer)))

@@ -112,7 +112,7 @@ var planRows = regexp.MustCompile(`^[^\n]*(?:rows|Estimated Cardinality): ~?(\d+
 
 // writesLine says how much the write would write, as far as the plan knows.
 func writesLine(p *planned) []string {
-	if p.plan == nil {
+	if p.plan == nil || p.unread {
 		return []string{"writes: no rows"}
 	}
 	rows := p.rows
@@ -179,8 +179,11 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND, p.spec.GetCreatesTable():
 		return "removes: nothing", nil
 	case p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL:
-		if len(p.whole) > 0 {
-			return fmt.Sprintf("removes: %d whole files; of the others what the condition finds when it runs", len(p.whole)), nil
+		switch n := len(p.whole); {
+		case p.unread:
+			return fmt.Sprintf("removes: %d whole files", n), nil
+		case n > 0:
+			return fmt.Sprintf("removes: %d whole files; of the others what the condition finds when it runs", n), nil
 		}
 		return "removes: what the condition finds when it runs", nil
 	}

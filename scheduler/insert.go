@@ -27,6 +27,7 @@ type planned struct {
 	// operation of a row-level write: delete, update or merge.
 	operation string
 	whole     []*planv1.ReplacedFile // of which a DELETE removes every row without reading them
+	unread    bool                   // it has no other file: none is read or written
 	over      *overwrite             // nil: a plain append, or no INSERT
 	changes   []string               // of the table's schema, that a dry run would make
 	rows      string                 // how many the query gives, for people; empty: nobody knows

@@ -69,6 +69,7 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	scan := read.target.GetTable()
 	tasks.Whole = r.TakeWhole(scan, read.filters[plan.TargetView].GetExact())
 	if p.whole = tasks.Whole; len(p.whole) > 0 && len(scan.GetFiles()) == 0 { // nothing has to be found
+		p.unread = true
 		return p, s.planChanges(j, p, tasks, "")
 	}
 	a, err := s.analyzeChanges(j, r, changes.SQL, read)

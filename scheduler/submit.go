@@ -230,7 +230,7 @@ func (s *Server) finish(j *job, state journal.State, failure *jobFailure) {
 				end = *have
 				return nil
 			}
-			end = rec // writing it takes away what is kept for its end alone, and may be done twice
+			end = rec                              // writing it takes away what is kept for its end alone, and may be done twice
 			if who := j.cancelledBy(); who != "" { // it was told so; what came too late is dropped (S21)
 				end.State, end.Error, end.Result, end.CancelledBy = journal.StateCancelled, &cancelledBy(who).JobError, nil, who
 			}

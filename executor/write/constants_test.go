@@ -124,15 +124,17 @@ func TestConstants_LeaveTheRestToDuckDB(t *testing.T) {
 		"a select":           {sql: "SELECT 1, 2, 'a', true"},
 		"null in a required": {sql: "VALUES (NULL, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[0].Field.Required = true }},
 		"a partition":        {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.partitionBy("p", 1, planv1.TransformKind_TRANSFORM_KIND_IDENTITY, 0) }},
-		"a sort order":       {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.Sort = []*planv1.SortField{{SourceId: 1, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY}} }},
-		"another codec":      {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.Files.Codec = "gzip" }},
-		"a level":            {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.Files.CodecLevel = 7 }},
-		"a default":          {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[1].Input = -1 }},
-		"another column":     {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[1].Input = 9 }},
-		"lineage":            {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().RowLineage = true }},
-		"a source":           {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.task.Sources = []*planv1.Source{{View: "v"}} }},
-		"a float":            {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[1].Field = field(2, "f", "double") }},
-		"another text type":  {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[2].CastType = "JSON" }},
+		"a sort order": {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) {
+			tb.Sort = []*planv1.SortField{{SourceId: 1, Transform: planv1.TransformKind_TRANSFORM_KIND_IDENTITY}}
+		}},
+		"another codec":     {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.Files.Codec = "gzip" }},
+		"a level":           {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.Files.CodecLevel = 7 }},
+		"a default":         {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[1].Input = -1 }},
+		"another column":    {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[1].Input = 9 }},
+		"lineage":           {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().RowLineage = true }},
+		"a source":          {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.task.Sources = []*planv1.Source{{View: "v"}} }},
+		"a float":           {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[1].Field = field(2, "f", "double") }},
+		"another text type": {sql: "VALUES (1, 2, 'a', true)", change: func(tb *table) { tb.write().Columns[2].CastType = "JSON" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tb := wide(t)

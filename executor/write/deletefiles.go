@@ -55,10 +55,16 @@ func (d *deleteFiles) write(ctx context.Context) error {
 	return fault.Hit("executor.deletes.after")
 }
 
-// writePositions writes one position delete file for each data file, so that none is read for the sake of another one's rows.
+// writePositions writes one position delete file for each data file, so that none is read for the sake of another one's rows. It takes the place of those that
+// were about the same data file alone: however often rows of a file are deleted, there is one to read.
 func (d *deleteFiles) writePositions(ctx context.Context, dir string) error {
 	for n, t := range d.targets {
 		if err := ctx.Err(); err != nil {
+			return err
+		}
+		own, names := t.own()
+		carried, err := t.carry(ctx, own)
+		if err != nil {
 			return err
 		}
 		path := filepath.Join(dir, d.fileName(fmt.Sprintf("%d-deletes.parquet", n)))
@@ -66,14 +72,15 @@ func (d *deleteFiles) writePositions(ctx context.Context, dir string) error {
 		if err != nil {
 			return fmt.Errorf("delete file of %s: %w", t.file.GetName(), err)
 		}
-		f := t.describe(0)
-		f.Content, f.Format, f.SizeBytes = planv1.FileContent_FILE_CONTENT_POSITION_DELETES, planv1.FileFormat_FILE_FORMAT_PARQUET, size
+		f := t.describe(carried)
+		f.Content, f.Format, f.SizeBytes, f.Merged = planv1.FileContent_FILE_CONTENT_POSITION_DELETES, planv1.FileFormat_FILE_FORMAT_PARQUET, size, names
 		d.files, d.local = append(d.files, f), append(d.local, path)
 	}
 	return nil
 }
 
-// writeVectors writes all deletion vectors of the task into one Puffin file.
+// writeVectors writes all deletion vectors of the task into one Puffin file. A vector takes the place of whatever deletes a file's rows by position: readers look
+// at nothing else then.
 func (d *deleteFiles) writeVectors(ctx context.Context, dir string) (err error) {
 	path := filepath.Join(dir, d.fileName("deletes.puffin"))
 	out, err := deletes.CreatePuffin(path)
@@ -85,7 +92,7 @@ func (d *deleteFiles) writeVectors(ctx context.Context, dir string) (err error) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		carried, err := t.carry(ctx)
+		carried, err := t.carry(ctx, t.file.GetDeletes())
 		if err != nil {
 			return err
 		}

@@ -146,9 +146,9 @@ type deleteTarget struct {
 	rows *roaring64.Bitmap
 }
 
-// carry adds the rows that were deleted before: a deletion vector takes the place of whatever deletes a file's rows by position.
-func (t *deleteTarget) carry(ctx context.Context) (int64, error) {
-	before, err := duckdb.DeletedPositions(ctx, []*planv1.PinnedFile{t.file})
+// carry adds the rows that these delete files have deleted before, whose place the new one takes, and answers how many those are.
+func (t *deleteTarget) carry(ctx context.Context, from []*planv1.DeleteFile) (int64, error) {
+	before, err := duckdb.DeletedPositions(ctx, []*planv1.PinnedFile{{Path: t.file.GetPath(), Name: t.file.GetName(), Deletes: from}})
 	if err != nil {
 		return 0, err
 	}
@@ -161,6 +161,16 @@ func (t *deleteTarget) carry(ctx context.Context) (int64, error) {
 	}
 	t.rows.Or(old)
 	return int64(old.GetCardinality()), nil //nolint:gosec // rows of a file
+}
+
+// own are the position delete files that are about the data file alone. Others stay, for their other rows.
+func (t *deleteTarget) own() (files []*planv1.DeleteFile, names []string) {
+	for _, d := range t.file.GetDeletes() {
+		if d.GetContent() == planv1.FileContent_FILE_CONTENT_POSITION_DELETES && d.GetName() != "" {
+			files, names = append(files, d), append(names, d.GetName())
+		}
+	}
+	return files, names
 }
 
 // describe is the delete file in the task manifest.

@@ -38,6 +38,7 @@ type changed struct {
 	rows  int64 // of each file
 	files []*planv1.PinnedFile
 	gone  []map[uint64]bool // of each file, before
+	own   []map[uint64]bool // of these those in position delete files of one data file
 }
 
 func newChanged(t *testing.T, files int, rows int64) *changed {
@@ -49,6 +50,7 @@ func newChanged(t *testing.T, files int, rows int64) *changed {
 		f.Name, f.RecordCount = "file://"+p, rows
 		f.FirstRowId, f.DataSequenceNumber = proto64(int64(n)*rows+1000), 1
 		c.files, c.gone = append(c.files, f), append(c.gone, map[uint64]bool{})
+		c.own = append(c.own, map[uint64]bool{})
 	}
 	return c
 }
@@ -60,14 +62,15 @@ func (c *changed) fresh(files int) *changed {
 		f, _ := proto.Clone(f).(*planv1.PinnedFile)
 		f.Deletes = nil
 		out.files, out.gone = append(out.files, f), append(out.gone, map[uint64]bool{})
+		out.own = append(out.own, map[uint64]bool{})
 	}
 	return out
 }
 
 func proto64(n int64) *int64 { return &n }
 
-// before deletes rows of a file, by a deletion vector or by a position delete file.
-func (c *changed) before(n int, vector bool, rows ...uint64) {
+// before deletes rows of a file, by a deletion vector or by a position delete file, which may be about that data file alone.
+func (c *changed) before(n int, vector, alone bool, rows ...uint64) {
 	b := roaring64.BitmapOf(rows...)
 	d := &planv1.DeleteFile{Content: planv1.FileContent_FILE_CONTENT_POSITION_DELETES, Path: filepath.Join(c.dir, uuid.NewString()), RecordCount: int64(b.GetCardinality())}
 	var err error
@@ -85,8 +88,14 @@ func (c *changed) before(n int, vector bool, rows ...uint64) {
 	}
 	require.NoError(c.t, err)
 	c.files[n].Deletes = append(c.files[n].Deletes, d)
+	if alone {
+		d.Name = "file://" + d.GetPath()
+	}
 	for _, row := range rows {
 		c.gone[n][row] = true
+		if alone {
+			c.own[n][row] = true
+		}
 	}
 }
 
@@ -172,12 +181,12 @@ func TestMergeOnRead_AsAModel(t *testing.T) {
 			switch kind := rapid.IntRange(0, 2).Draw(rt, "before"); {
 			case len(old) == 0:
 			case kind == 0 && how == vectors:
-				c.before(n, true, old...)
+				c.before(n, true, false, old...)
 			case kind == 1 && len(old) > 1:
-				c.before(n, false, old[:1]...)
-				c.before(n, false, old[1:]...)
+				c.before(n, false, true, old[:1]...)
+				c.before(n, false, rapid.Bool().Draw(rt, "alone"), old[1:]...)
 			default:
-				c.before(n, false, old...)
+				c.before(n, false, rapid.Bool().Draw(rt, "alone"), old...)
 			}
 		}
 		files, replaced, err := c.change(how, false, deleted, updated)
@@ -199,15 +208,23 @@ func TestMergeOnRead_AsAModel(t *testing.T) {
 			got[n] = c.rowsOf(f)
 			require.EqualValues(rt, len(wantUpdated[n]), f.GetUpdatedRows())
 			want := slices.Concat(wantDeleted[n], wantUpdated[n])
-			carried := 0
+			carried, content := c.own[n], planv1.FileContent_FILE_CONTENT_POSITION_DELETES
 			if how == vectors {
-				carried = len(c.gone[n])
-				want = slices.AppendSeq(want, maps.Keys(c.gone[n]))
-				require.Equal(rt, planv1.FileContent_FILE_CONTENT_DELETION_VECTOR, f.GetContent())
+				carried, content = c.gone[n], planv1.FileContent_FILE_CONTENT_DELETION_VECTOR
+			} else {
+				var names []string
+				for _, d := range c.files[n].GetDeletes() {
+					if d.GetName() != "" {
+						names = append(names, d.GetName())
+					}
+				}
+				require.Equal(rt, names, f.GetMerged())
 			}
+			want = slices.AppendSeq(want, maps.Keys(carried))
 			slices.Sort(want)
 			require.Equal(rt, want, got[n])
-			require.EqualValues(rt, carried, f.GetCarriedRows())
+			require.EqualValues(rt, len(carried), f.GetCarriedRows())
+			require.Equal(rt, content, f.GetContent())
 		}
 		slices.Sort(fresh)
 		slices.Sort(updated)
@@ -246,8 +263,7 @@ func TestMergeOnRead_KeepsRowIDs(t *testing.T) {
 // Many rows of a file, through several batches and row groups.
 func TestMergeOnRead_ManyRows(t *testing.T) {
 	c := newChanged(t, 1, 3_000_000)
-	c.before(0, true, 1, 3)
-	c.files[0].Deletes = append(c.files[0].Deletes[:0:0], c.files[0].Deletes...)
+	c.before(0, true, false, 1, 3)
 	for how, rows := range map[planv1.RowChanges]int64{positionDeletes: 1_499_998, vectors: 1_500_000} {
 		files, _, err := c.rest(how)
 		require.NoError(t, err)
@@ -286,7 +302,7 @@ func TestMergeOnRead_Refuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newChanged(t, 1, 10)
-			c.before(0, true, 0, 1)
+			c.before(0, true, false, 0, 1)
 			tb := newTable(t, field(1, "id", "long"))
 			tb.write().Rewrite = &planv1.RewriteFiles{
 				View: "v", Changes: vectors, PositionsSql: tc.positions, ChangesSql: "SELECT _file, count(*), 0 FROM ch GROUP BY _file",

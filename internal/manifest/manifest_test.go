@@ -262,7 +262,7 @@ func TestScan_FieldNumbers(t *testing.T) {
 	fields := (&planv1.DataFile{}).ProtoReflect().Descriptor().Fields()
 	for name, num := range map[string]int{
 		"record_count": fieldRecordCount, "size_bytes": fieldSizeBytes, "partition": fieldPartition, "columns": fieldColumns, "split_offsets": fieldOffsets,
-		"content": fieldContent, "content_size": fieldContentSize, "carried_rows": fieldCarried, "updated_rows": fieldFileUpdated,
+		"content": fieldContent, "content_size": fieldContentSize, "carried_rows": fieldCarried, "updated_rows": fieldFileUpdated, "merged": fieldMerged,
 	} {
 		for i := range fields.Len() {
 			if f := fields.Get(i); string(f.Name()) == name {
@@ -288,6 +288,7 @@ func TestScan_AgreesWithDecoder(t *testing.T) {
 				f.ContentSize = rapid.Int64Range(0, 1<<40).Draw(t, "content size")
 				f.CarriedRows = rapid.Int64Range(0, f.RecordCount).Draw(t, "carried")
 				f.UpdatedRows = rapid.Int64Range(0, f.RecordCount-f.CarriedRows).Draw(t, "updated")
+				f.Merged = rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,4}`), 0, 3).Draw(t, "merged")
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "columns") {
 				f.Columns = append(f.Columns, &planv1.ColumnMetrics{FieldId: rapid.Int32().Draw(t, "id")})
@@ -305,7 +306,7 @@ func TestScan_AgreesWithDecoder(t *testing.T) {
 			want.files++
 			n := CountsOf(f)
 			want.rows, want.bytes, want.deleted, want.updated = want.rows+n.Rows, want.bytes+n.Bytes, want.deleted+n.Deleted, want.updated+n.Updated
-			want.elements += int64(len(f.GetColumns()) + len(f.GetPartition()) + len(f.GetSplitOffsets()))
+			want.elements += int64(len(f.GetColumns()) + len(f.GetPartition()) + len(f.GetSplitOffsets()) + len(f.GetMerged()))
 		}
 		require.Equal(t, want, c)
 	})

@@ -28,6 +28,7 @@ const (
 	fieldContentSize = 12
 	fieldCarried     = 13
 	fieldFileUpdated = 14
+	fieldMerged      = 15
 	// Of ReplacedFile: record_count, deleted_rows, updated_rows.
 	fieldReplacedRows = 2
 	fieldDeleted      = 3
@@ -110,7 +111,7 @@ func (c *counts) scanFile(b []byte, l *Limits) error {
 			default:
 				content = v
 			}
-		case fieldPartition, fieldColumns:
+		case fieldPartition, fieldColumns, fieldMerged:
 			elements++
 		case fieldOffsets:
 			elements += scanPacked(typ, value)

@@ -39,6 +39,7 @@ type batch struct {
 	replaced map[string]*change   // by path
 	written  map[string]bool      // partitions, by tupleKey
 	deletes  map[string][]*change // delete files, by the data file
+	merged   map[string]string    // delete files that go because those hold their rows, and their data files
 	added    counts
 
 	// Files that are registered where they are.
@@ -52,7 +53,7 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}, replaced: map[string]*change{}, written: map[string]bool{}, deletes: map[string][]*change{}}
+	b := &batch{req: req, plan: p, units: req.GetUnits(), nulls: map[int32]bool{}, replaced: map[string]*change{}, written: map[string]bool{}, deletes: map[string][]*change{}, merged: map[string]string{}}
 	switch {
 	case len(b.units) == 0:
 		return nil, errors.New("a commit without units")

@@ -27,7 +27,8 @@ type change struct {
 	size             int64
 	offset, length   int64 // deletion vectors
 	referenced       string
-	tuple            []byte // partitions: tupleKey
+	tuple            []byte   // partitions: tupleKey
+	merged           []string // delete files that go, because this one holds their rows
 }
 
 // bytes of a delete file: of a deletion vector its own, for one object holds several.
@@ -40,7 +41,7 @@ func (c *change) bytes() int64 {
 
 const changeSchema = `{"type":"record","name":"change","fields":[{"name":"kind","type":"int"},{"name":"path","type":"string"},{"name":"content","type":"int"},` +
 	`{"name":"records","type":"long"},{"name":"deleted","type":"long"},{"name":"updated","type":"long"},{"name":"size","type":"long"},{"name":"offset","type":"long"},` +
-	`{"name":"length","type":"long"},{"name":"referenced","type":"string"},{"name":"tuple","type":"bytes"}]}`
+	`{"name":"length","type":"long"},{"name":"referenced","type":"string"},{"name":"tuple","type":"bytes"},{"name":"merged","type":{"type":"array","items":"string"}}]}`
 
 // changeLog packs changes as they are staged, compressed: a rewrite of a hundred thousand files takes some megabytes.
 type changeLog struct {
@@ -63,6 +64,13 @@ func (l *changeLog) add(c *change) error {
 		row = avro.AppendLong(row, n)
 	}
 	row = avro.AppendBytes(avro.AppendString(row, c.referenced), c.tuple)
+	if len(c.merged) > 0 {
+		row = avro.AppendLong(row, int64(len(c.merged)))
+		for _, path := range c.merged {
+			row = avro.AppendString(row, path)
+		}
+	}
+	row = avro.AppendLong(row, 0)
 	l.n++
 	switch c.kind {
 	case changeReplaced:
@@ -97,6 +105,11 @@ func readChanges(raw []byte, visit func(*change) error) error {
 			size: long("size"), offset: long("offset"), length: long("length"), referenced: text("referenced"),
 		}
 		c.tuple, _ = r.Get(0, "tuple").([]byte)
+		merged, _ := r.Get(0, "merged").([]any)
+		for _, v := range merged {
+			path, _ := v.(string)
+			c.merged = append(c.merged, path)
+		}
 		return visit(c)
 	})
 }
@@ -143,6 +156,9 @@ func (b *batch) change(got *changeLog, c *change) error {
 			return fmt.Errorf("data file %s gets two deletion vectors", c.referenced)
 		}
 		b.deletes[c.referenced] = append(b.deletes[c.referenced], c)
+		for _, path := range c.merged {
+			b.merged[path] = c.referenced
+		}
 		if vector {
 			b.added.vectors++
 		} else {

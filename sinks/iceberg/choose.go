@@ -121,6 +121,9 @@ func (r *removal) deleteFile(e *icemanifest.Entry, spec int32, key string, oldes
 		if r.found[e.Referenced] != nil {
 			return true
 		}
+		if b.merged[e.Path] == e.Referenced && r.targets[e.Referenced] != nil && e.Content == icemanifest.PositionDeletes { // so does a new delete file
+			return true
+		}
 		if r.targets[e.Referenced] != nil && r.base.FormatVersion >= 3 { // the new deletion vector holds these rows too, and there may be one only
 			return true
 		}

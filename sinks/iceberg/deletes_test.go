@@ -265,3 +265,35 @@ func TestDeletes_BesideAFileThatGoesWhole(t *testing.T) {
 		h.wantSummary(map[string]string{"operation": "delete", "deleted-data-files": "1", "deleted-records": "100", "removed-delete-files": "1", "added-delete-files": "1", "total-delete-files": "1", "total-records": "100"})
 	})
 }
+
+// A position delete file takes the place of those that it names, of its data file alone; one that another writer has added meanwhile stays.
+func TestDeletes_AMergedFileReplacesTheOldOnes(t *testing.T) {
+	h, c := versioned(t, "merged", "2")
+	h.setProperties("write.delete.isolation-level", "snapshot")
+	j := newJob(t, h, c)
+	a, b := j.plainFile(0, 100), j.plainFile(1, 100)
+	j.land([]*planv1.DataFile{a, b})
+	one := mergeOnRead(h, c, "delete")
+	ofA, ofB := one.deletesOf(a, 2), one.deletesOf(b, 2)
+	one.land([]*planv1.DataFile{ofA, ofB})
+	two := newRowLevel(h, c, "delete")
+	next := two.deletesOf(a, 5)
+	next.CarriedRows, next.Merged = 2, []string{ofA.GetPath(), ofB.GetPath()} // the second is about another data file
+	otherDeletes(h, c, a)
+	two.land([]*planv1.DataFile{next})
+	require.Equal(t, map[string]int{a.GetPath(): 2, b.GetPath(): 1}, h.deletesNow())
+	h.wantSummary(map[string]string{
+		"added-position-delete-files": "1", "removed-position-delete-files": "1", "removed-position-deletes": "2", "total-delete-files": "3", "total-position-deletes": "8",
+	})
+	h.wantEntry(ofA.GetPath(), icebergo.EntryStatusDELETED, 2, h.table().CurrentSnapshot().SnapshotID)
+	require.EqualValues(t, 3, two.totals.GetDeletedRows())
+
+	// Another one has merged it as well: there is nothing left to remove.
+	three, four := newRowLevel(h, c, "delete"), newRowLevel(h, c, "delete")
+	for _, j := range []*job{three, four} {
+		d := j.deletesOf(a, 6)
+		d.CarriedRows, d.Merged = 5, []string{next.GetPath()}
+		j.land([]*planv1.DataFile{d})
+	}
+	require.Equal(t, map[string]int{a.GetPath(): 3, b.GetPath(): 1}, h.deletesNow())
+}

@@ -107,6 +107,7 @@ func (d *deletes) addPositions(e *icefile.Entry, m *icefile.Manifest, detail ice
 		del.lower, del.upper = bounds.Lower, bounds.Upper
 	}
 	if del.file.Single = detail.ReferencedFile != ""; del.file.Single {
+		del.file.Name = e.Path
 		d.byFile[detail.ReferencedFile] = append(d.byFile[detail.ReferencedFile], del)
 		return
 	}

@@ -178,7 +178,7 @@ func (st *staging) addDeletes(f *planv1.DataFile) error {
 	return st.log.add(&change{
 		kind: changeDeletes, path: f.GetPath(), content: int64(f.GetContent()), records: f.GetRecordCount(), deleted: n.Deleted, updated: n.Updated,
 		size: f.GetSizeBytes(), offset: f.GetContentOffset(),
-		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(),
+		length: f.GetContentSize(), referenced: f.GetReferencedDataFile(), merged: f.GetMerged(),
 	})
 }
 

@@ -250,12 +250,12 @@ func (tb *table) apply(d *planv1.DataFile) {
 		Content: d.GetContent(), Path: p, SizeBytes: d.GetSizeBytes(), RecordCount: d.GetRecordCount(), ContentOffset: d.GetContentOffset(), ContentSize: d.GetContentSize(),
 	}
 	was := f.GetRecordCount() - left(f)
-	if d.GetContent() == planv1.FileContent_FILE_CONTENT_DELETION_VECTOR {
-		require.Equal(tb, was, d.GetCarriedRows(), "a vector holds what was deleted before")
-		f.Deletes = nil
-	} else {
-		require.Zero(tb, d.GetCarriedRows())
+	require.Equal(tb, was, d.GetCarriedRows(), "it holds what was deleted before")
+	if d.GetContent() != planv1.FileContent_FILE_CONTENT_DELETION_VECTOR {
+		now.Name = d.GetPath()
+		require.Len(tb, d.GetMerged(), len(f.GetDeletes()))
 	}
+	f.Deletes = nil
 	f.Deletes = append(f.Deletes, now)
 	tb.files[at] = f
 }

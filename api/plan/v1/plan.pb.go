@@ -2152,9 +2152,10 @@ type DataFile struct {
 	ContentOffset      int64                  `protobuf:"varint,11,opt,name=content_offset,json=contentOffset,proto3" json:"content_offset,omitempty"`                 // deletion vectors: place and size of the blob
 	ContentSize        int64                  `protobuf:"varint,12,opt,name=content_size,json=contentSize,proto3" json:"content_size,omitempty"`
 	// Delete files: rows of record_count that were deleted before the statement, and rows that it changes. It deletes the others.
-	CarriedRows   int64 `protobuf:"varint,13,opt,name=carried_rows,json=carriedRows,proto3" json:"carried_rows,omitempty"`
-	UpdatedRows   int64 `protobuf:"varint,14,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
-	ByName        bool  `protobuf:"varint,15,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"` // it has no field ids: its columns are found by their names
+	CarriedRows   int64    `protobuf:"varint,13,opt,name=carried_rows,json=carriedRows,proto3" json:"carried_rows,omitempty"`
+	UpdatedRows   int64    `protobuf:"varint,14,opt,name=updated_rows,json=updatedRows,proto3" json:"updated_rows,omitempty"`
+	ByName        bool     `protobuf:"varint,15,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"` // it has no field ids: its columns are found by their names
+	Merged        []string `protobuf:"bytes,16,rep,name=merged,proto3" json:"merged,omitempty"`                // position delete files of the same data file alone, by DeleteFile.name, whose rows it holds: the commit removes them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2292,6 +2293,13 @@ func (x *DataFile) GetByName() bool {
 		return x.ByName
 	}
 	return false
+}
+
+func (x *DataFile) GetMerged() []string {
+	if x != nil {
+		return x.Merged
+	}
+	return nil
 }
 
 // ReplacedFile is a data file that the commit of a row-level write or a rewrite removes: the task has written what is to stay of it.
@@ -2876,6 +2884,7 @@ type DeleteFile struct {
 	EqualityIds   []int32                `protobuf:"varint,6,rep,packed,name=equality_ids,json=equalityIds,proto3" json:"equality_ids,omitempty"` // equality deletes: the columns that are compared
 	RecordCount   int64                  `protobuf:"varint,7,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
 	Single        bool                   `protobuf:"varint,8,opt,name=single,proto3" json:"single,omitempty"` // position deletes: all of them are of this data file
+	Name          string                 `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`      // position deletes that are about the one data file alone: the file as the table names it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2964,6 +2973,13 @@ func (x *DeleteFile) GetSingle() bool {
 		return x.Single
 	}
 	return false
+}
+
+func (x *DeleteFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 // Source is one input of a query, bound to the view name that the rewritten query uses.
@@ -5317,7 +5333,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\f_value_countB\r\n" +
 	"\v_null_countB\f\n" +
 	"\n" +
-	"_nan_count\"\xdd\x04\n" +
+	"_nan_count\"\xf5\x04\n" +
 	"\bDataFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x122\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x1a.signet.plan.v1.FileFormatR\x06format\x12!\n" +
@@ -5335,7 +5351,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fcontent_size\x18\f \x01(\x03R\vcontentSize\x12!\n" +
 	"\fcarried_rows\x18\r \x01(\x03R\vcarriedRows\x12!\n" +
 	"\fupdated_rows\x18\x0e \x01(\x03R\vupdatedRows\x12\x17\n" +
-	"\aby_name\x18\x0f \x01(\bR\x06byName\"\x8b\x01\n" +
+	"\aby_name\x18\x0f \x01(\bR\x06byName\x12\x16\n" +
+	"\x06merged\x18\x10 \x03(\tR\x06merged\"\x8b\x01\n" +
 	"\fReplacedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12!\n" +
 	"\frecord_count\x18\x02 \x01(\x03R\vrecordCount\x12!\n" +
@@ -5390,7 +5407,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"firstRowId\x88\x01\x01\x120\n" +
 	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumber\x12\x18\n" +
 	"\amatched\x18\x0f \x01(\bR\amatchedB\x0f\n" +
-	"\r_first_row_id\"\x9e\x02\n" +
+	"\r_first_row_id\"\xb2\x02\n" +
 	"\n" +
 	"DeleteFile\x125\n" +
 	"\acontent\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x12\x12\n" +
@@ -5401,7 +5418,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fcontent_size\x18\x05 \x01(\x03R\vcontentSize\x12!\n" +
 	"\fequality_ids\x18\x06 \x03(\x05R\vequalityIds\x12!\n" +
 	"\frecord_count\x18\a \x01(\x03R\vrecordCount\x12\x16\n" +
-	"\x06single\x18\b \x01(\bR\x06single\"\xdd\x01\n" +
+	"\x06single\x18\b \x01(\bR\x06single\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04name\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
