@@ -15,4 +15,7 @@ var (
 	// ErrNotSent: this call of Commit failed before anything was sent, so this call did not land. It says nothing about earlier
 	// calls with the same request: to whoever resolves an unknown outcome it is one more unknown.
 	ErrNotSent = errors.New("nothing was sent")
+	// ErrUnreadable: Load found the table's metadata, and cannot make sense of it: a later version of the format, a type that came with it, or damage. Of a
+	// Commit it says as little as any other error.
+	ErrUnreadable = errors.New("unreadable metadata")
 )

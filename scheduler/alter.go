@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/scheduler/broker"
+	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
@@ -21,6 +24,15 @@ func (s *Server) alterTable(j *job, st *sql.AlterTable) error {
 	}
 	if st.RenameTo != nil {
 		return s.renameTable(j, st, t)
+	}
+	for _, c := range st.Changes {
+		for name, typ := range map[string]*planv1.Type{
+			c.GetAddColumn().GetField().GetName(): c.GetAddColumn().GetField().GetType(), strings.Join(c.GetChangeColumn().GetPath(), "."): c.GetChangeColumn().GetType(),
+		} {
+			if err := plan.Storable(name, typ); err != nil {
+				return fail(codeUser, err.Hint, "table %s: %s", t, err.Message)
+			}
+		}
 	}
 	resp, err := s.alter(j, t, &sinkv1.AlterTableRequest{Changes: st.Changes}, nil)
 	if other := s.respelt(j.ctx, t, err); other != nil {

@@ -39,6 +39,9 @@ func (s *Server) recover() error {
 			if !rec.State.Terminal() {
 				open = append(open, j)
 			}
+			if rec.Untidy {
+				s.toTidy = append(s.toTidy, j)
+			}
 			s.keepResult(j)
 			return nil
 		})
@@ -173,7 +176,10 @@ func (s *Server) resume() {
 		j.turn = s.admitted.enter(j.owner, j.rec.Write != nil) // a commit may be under way
 		s.spawn(func() { s.run(j) })
 	}
-	s.toResume = nil
+	for _, j := range s.toTidy {
+		s.spawn(func() { s.tidyWork(j) })
+	}
+	s.toResume, s.toTidy = nil, nil
 }
 
 // resumeWrite takes up a planned write: an open seal is resolved first, then tasks go on from their accepted manifests.

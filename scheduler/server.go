@@ -74,6 +74,7 @@ type Server struct {
 	jobs     map[string]*job
 	attempts map[string]*attempt     // open attempts by id
 	toResume []*job                  // between recover and resume
+	toTidy   []*job                  // that have ended, with their work in the journal
 	groups   map[string]*sealedGroup // those whose outcome an earlier incarnation left open
 
 	commits  commitQueue

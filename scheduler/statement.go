@@ -214,6 +214,8 @@ func catalogError(err error, what string) error {
 		return fail(codeNotFound, "", "%s does not exist", what)
 	case errors.Is(err, catalog.ErrExists):
 		return fail(codeExists, "", "%s exists already", what)
+	case errors.Is(err, catalog.ErrPermanent):
+		return fail(codeUser, "", "%s: %s", what, strings.TrimSuffix(err.Error(), ": "+catalog.ErrPermanent.Error()))
 	}
 	return &jobFailure{journal.JobError{Code: codeInternal, Message: fmt.Sprintf("%s: %v", what, err)}, err}
 }

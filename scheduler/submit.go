@@ -258,8 +258,12 @@ func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
 	if err := s.tellEnd(tx, rec); err != nil {
 		return err
 	}
+	rec.Untidy = untidy(rec)
 	if err := tx.PutJob(rec); err != nil {
 		return err
+	}
+	if rec.Untidy { // its key stays
+		return nil
 	}
 	if rec.State != journal.StateSuccessful {
 		if err := tx.FreeKey(rec.Principal, rec.Key, rec.ID); err != nil {
@@ -291,6 +295,9 @@ func (s *Server) show(j *job, rec journal.Job) {
 	})
 	if shown {
 		return
+	}
+	if rec.Untidy {
+		s.spawn(func() { s.tidyWork(j) })
 	}
 	s.observeEnded(j, rec)
 	attrs := []any{"job", j.id, "kind", rec.Kind, "state", string(rec.State), "millis", rec.Finished.Sub(rec.Submitted).Milliseconds()}

@@ -327,16 +327,9 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 	if err := coordinator.CheckHeader(e, r.Header()); err != nil {
 		return nil, err
 	}
-	files, err := r.Files()
+	files, replaced, err := r.Everything()
 	if err != nil {
 		return nil, err
-	}
-	var replaced []*planv1.ReplacedFile
-	for f, err := range r.Replaced() {
-		if err != nil {
-			return nil, err
-		}
-		replaced = append(replaced, f)
 	}
 	if err := coordinator.CheckManifest(e, r.Header(), files, r.Trailer(), replaced...); err != nil {
 		return nil, err

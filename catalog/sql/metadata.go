@@ -44,7 +44,7 @@ func (c *Catalog) readVersion(ctx context.Context, location string) (*version, e
 	}
 	meta, err := table.ParseMetadataBytes(raw)
 	if err != nil {
-		return nil, fmt.Errorf("metadata %s: %w", location, err)
+		return nil, fmt.Errorf("metadata %s: %w: %w", location, catalog.ErrUnreadable, err)
 	}
 	v := &version{location: location, etag: etag, raw: raw, meta: meta}
 	c.cache.put(v)

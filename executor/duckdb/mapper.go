@@ -85,7 +85,7 @@ func (m *mapper) topNames() []string {
 func (m *mapper) column(f *planv1.Field, names []string) (string, error) {
 	sqlType, err := SQLType(f.GetType())
 	if err != nil {
-		return "", userErrorf("select the other columns by name", "column %q: %v", f.GetName(), err)
+		return "", noType(f.GetName(), err)
 	}
 	n := m.find(f, m.schema.root.children)
 	if n < 0 {

@@ -88,7 +88,7 @@ func emptyTable(ts *planv1.TableScan) (string, error) {
 	for _, f := range slices.Concat(ts.GetSchema().GetFields(), systemFields(ts)) {
 		t, err := SQLType(f.GetType())
 		if err != nil {
-			return "", fmt.Errorf("column %q: %w", f.GetName(), err)
+			return "", noType(f.GetName(), err)
 		}
 		cols = append(cols, &planv1.Column{Name: f.GetName(), EngineType: t})
 	}

@@ -56,7 +56,7 @@ func SQLType(t *planv1.Type) (string, error) {
 		}
 		return "MAP(" + key + ", " + value + ")", nil
 	default:
-		return "", fmt.Errorf("DuckDB has no type for %s", TypeName(t))
+		return "", fmt.Errorf("DuckDB has no type for %s", kindName(t))
 	}
 }
 
@@ -77,7 +77,7 @@ func sqlStruct(t *planv1.Type) (string, error) {
 
 func sqlField(t *planv1.Type, n, want int) (string, error) {
 	if len(t.GetFields()) != want {
-		return "", fmt.Errorf("%s with %d fields: want %d", TypeName(t), len(t.GetFields()), want)
+		return "", fmt.Errorf("%s with %d fields: want %d", kindName(t), len(t.GetFields()), want)
 	}
 	s, err := SQLType(t.GetFields()[n].GetType())
 	if err != nil {
@@ -86,10 +86,23 @@ func sqlField(t *planv1.Type, n, want int) (string, error) {
 	return s, nil
 }
 
+// noType refuses a table with a column that no query here can hold.
+func noType(column string, err error) error {
+	return userErrorf("no query here reads the table while it has the column; ALTER TABLE … DROP COLUMN drops it", "column %q: %v", column, err)
+}
+
 // TypeName names a type in messages.
 func TypeName(t *planv1.Type) string {
 	if s, err := SQLType(t); err == nil {
 		return s
+	}
+	return kindName(t)
+}
+
+// kindName names a type that may have no name in DuckDB, or none at all.
+func kindName(t *planv1.Type) string {
+	if t.GetKind() == planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS {
+		return "TIMESTAMPTZ_NS"
 	}
 	return strings.TrimPrefix(t.GetKind().String(), "TYPE_KIND_")
 }

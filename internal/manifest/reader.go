@@ -160,14 +160,23 @@ func (r *Reader) Trailer() *planv1.ManifestTrailer { return r.trailer }
 
 // Files decodes all data files of a complete manifest.
 func (r *Reader) Files() ([]*planv1.DataFile, error) {
-	var out []*planv1.DataFile
-	for f, err := range r.All() {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, f)
+	files, _, err := r.Everything()
+	return files, err
+}
+
+// Everything decodes all of a complete manifest: its data files, and the files that it replaces.
+func (r *Reader) Everything() (files []*planv1.DataFile, replaced []*planv1.ReplacedFile, err error) {
+	if !r.Done() {
+		return nil, nil, r.incomplete()
 	}
-	return out, nil
+	for _, b := range r.raw {
+		d, err := DecodeFiles(b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		files, replaced = append(files, d.GetFiles()...), append(replaced, d.GetReplaced()...)
+	}
+	return files, replaced, nil
 }
 
 // All decodes the data files of a complete manifest chunk by chunk. An error ends the sequence.
@@ -187,12 +196,12 @@ func decode[T any](r *Reader, pick func(*planv1.DataFiles) []*T) iter.Seq2[*T, e
 			return
 		}
 		for _, b := range r.raw {
-			var d planv1.DataFiles
-			if err := proto.Unmarshal(b, &d); err != nil {
+			d, err := DecodeFiles(b)
+			if err != nil {
 				yield(nil, fmt.Errorf("%w: %w", ErrMalformed, err))
 				return
 			}
-			for _, f := range pick(&d) {
+			for _, f := range pick(d) {
 				if !yield(f, nil) {
 					return
 				}

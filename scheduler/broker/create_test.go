@@ -1,9 +1,11 @@
 package broker_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -267,6 +269,27 @@ func TestDDL_CreateAndDrop(t *testing.T) {
 	_, err = nowhere.ddl(&hostv1.CreateTableRequest{})
 	requireRefusal(t, notFound, err, "")
 	require.False(t, strings.Contains(err.Error(), "sqlite"), "no catalog details reach the plugin")
+}
+
+// Metadata of a later version of the format, or with a type that nobody here knows, is refused once and for all, and says why.
+func TestLoad_UnreadableMetadata(t *testing.T) {
+	for change, want := range map[[2]string]string{
+		{`"format-version":2`, `"format-version":7`}: "version",
+		{`"type":"long"`, `"type":"frob"`}:           "type",
+	} {
+		b := newBench(t)
+		tbl := b.createTable()
+		j := b.job()
+		path := strings.TrimPrefix(tbl.MetadataLocation, "file://")
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		edited := bytes.ReplaceAll(raw, []byte(change[0]), []byte(change[1]))
+		require.NotEqual(t, raw, edited)
+		require.NoError(t, os.WriteFile(path, append(edited, '\n'), 0o600)) // of another size, so that no cache takes it for the same
+		_, err = j.sink.load()
+		r := requireRefusal(t, permanent, err, "unreadable metadata")
+		require.Contains(t, r.Message, want)
+	}
 }
 
 func TestLoad_VerbatimAndUnchanged(t *testing.T) {

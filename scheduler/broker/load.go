@@ -37,6 +37,9 @@ func (s *catalogService) LoadTable(r *hostv1.LoadTableRequest, st grpc.ServerStr
 	if errors.Is(err, catalog.ErrNotFound) {
 		return l.sendMissing(st)
 	}
+	if errors.Is(err, catalog.ErrUnreadable) { // trying again is of no use, and the user can tell why
+		return refuse(kindPermanent, "load table: %s", clip(err.Error(), maxLogValue))
+	}
 	if err != nil {
 		return s.b.explain(l, "load table", err)
 	}

@@ -36,6 +36,7 @@ type Job struct {
 	RootBegun      bool              `json:"root_begun,omitempty"`   // a scheduler root other than a commit may have taken effect
 	Lineage        json.RawMessage   `json:"lineage,omitempty"`      // what it reads and writes, as its lineage events say it; while it is open
 	Landing        *Landing          `json:"landing,omitempty"`      // how its commit landed, as far as its format counts
+	Untidy         bool              `json:"untidy,omitempty"`       // it has ended, and the records of its work are there still
 
 	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
 	Keep *KeepRows `json:"-"`

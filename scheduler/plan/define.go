@@ -29,6 +29,11 @@ func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefini
 		out.Schema.Fields = fields
 	}
 	checkNames(&bad, out.Schema.GetFields(), "")
+	for _, f := range out.Schema.GetFields() {
+		if err := Storable(f.GetName(), f.GetType()); err != nil {
+			bad.add(f.GetName(), err.Message, err.Hint)
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(c.Properties)) {
 		if tableprops.Reserved(key) {
 			bad.add(key, "the property "+sql.QuoteString(key)+" is reserved", "properties that begin with signet. are Signet's own, but for "+tableprops.AcceptAnySchema+" and "+tableprops.Splice)
@@ -86,6 +91,22 @@ func advice(err error, q *planv1.Column, at int) string {
 		text = "write CAST(%[1]s AS …) to a type that tables store"
 	}
 	return fmt.Sprintf(text, name) + where
+}
+
+// Storable refuses a column of a type that the format has and the engine lacks: no statement could read or write it.
+func Storable(column string, t *planv1.Type) *Error {
+	if t.GetKind() == planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS {
+		return &Error{
+			Message: "column " + sql.DisplayIdent(column) + ": tables here cannot store the type TIMESTAMPTZ_NS",
+			Hint:    "use TIMESTAMPTZ, in microseconds, or TIMESTAMP_NS with times in UTC",
+		}
+	}
+	for _, f := range t.GetFields() {
+		if err := Storable(column, f.GetType()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkNames refuses empty names, and names that differ in case only: of such a pair most engines, DuckDB among them, read only one,

@@ -62,7 +62,7 @@ func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *s
 		if err := st.check(m.Header); err != nil {
 			return nil, permanent(header.GetTable(), err)
 		}
-		for f, err := range m.Files() {
+		for f, err := range m.EachFile() {
 			if err != nil {
 				return nil, err
 			}

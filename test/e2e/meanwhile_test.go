@@ -21,12 +21,17 @@ import (
 // change has another engine, iceberg-go, change lake.h.t through the same catalog.
 func (h *held) change(do func(*table.Transaction) error) {
 	h.t.Helper()
+	h.changeTable("t", do)
+}
+
+func (h *held) changeTable(name string, do func(*table.Transaction) error) {
+	h.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir, "catalog.db")+"?_pragma=busy_timeout(10000)")
 	require.NoError(h.t, err)
 	defer db.Close()
 	cat, err := icebergsql.NewCatalog("lake", db, icebergsql.SQLite, iceberg.Properties{"warehouse": "file://" + h.Dir + "/warehouse"})
 	require.NoError(h.t, err)
-	tbl, err := cat.LoadTable(harness.Context(h.t), table.Identifier{"h", "t"})
+	tbl, err := cat.LoadTable(harness.Context(h.t), table.Identifier{"h", name})
 	require.NoError(h.t, err)
 	tx := tbl.NewTransaction()
 	require.NoError(h.t, do(tx))

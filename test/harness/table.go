@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -109,6 +111,44 @@ func (c *Cluster) metadataLocation(schema, name string) (string, bool) {
 	}
 	require.NoError(c.t, err)
 	return location, true
+}
+
+// RewriteMetadata has another writer commit to lake.<schema>.<name> a metadata file that no API here would make.
+func (c *Cluster) RewriteMetadata(schema, name string, change func(md map[string]any)) {
+	c.t.Helper()
+	location, ok := c.metadataLocation(schema, name)
+	require.True(c.t, ok, "no table %s.%s", schema, name)
+	raw, err := os.ReadFile(clean(location))
+	require.NoError(c.t, err)
+	md := map[string]any{}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	require.NoError(c.t, dec.Decode(&md))
+	change(md)
+	raw, err = json.Marshal(md)
+	require.NoError(c.t, err)
+	next := strings.TrimSuffix(location, ".metadata.json") + "-changed.metadata.json"
+	require.NoError(c.t, os.WriteFile(clean(next), raw, 0o600))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(c.Dir, "catalog.db")+"?_pragma=busy_timeout(10000)")
+	require.NoError(c.t, err)
+	defer db.Close()
+	_, err = db.ExecContext(context.Background(), "UPDATE iceberg_tables SET metadata_location = ? WHERE catalog_name = 'lake' AND table_namespace = ? AND table_name = ?", next, schema, name)
+	require.NoError(c.t, err)
+}
+
+// DataFiles are the data files of a table's current snapshot, as its manifests describe them.
+func (c *Cluster) DataFiles(schema, name string) (out []iceberg.DataFile) {
+	c.t.Helper()
+	md := c.Table(schema, name).Metadata
+	manifests, err := md.CurrentSnapshot().Manifests(icebergio.LocalFS{})
+	require.NoError(c.t, err)
+	for _, m := range manifests {
+		for e, err := range m.Entries(icebergio.LocalFS{}, true) {
+			require.NoError(c.t, err)
+			out = append(out, e.DataFile())
+		}
+	}
+	return out
 }
 
 func clean(uri string) string { return strings.TrimPrefix(uri, "file://") }

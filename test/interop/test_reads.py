@@ -110,3 +110,54 @@ def test_files_without_ids_are_read_by_the_name_mapping(spark, space, tmp_path):
         u.rename_column("name", "title")
     t = f"{CATALOG}.{READS}.added"
     assert space.sql(f"SELECT id, title FROM {t} ORDER BY id") == [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]
+
+
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_merge_on_read_in_turns(spark, space, granularity):
+    """Spark and we delete and update rows of the same files in turns, in version 2, over a change of the partitioning, and on into version 3."""
+    name = f"turns_{granularity}"
+    t = f"{CATALOG}.{READS}.{name}"
+    spark.sql(f"CREATE TABLE {t} (id BIGINT, v BIGINT) USING iceberg PARTITIONED BY (bucket(2, id)) TBLPROPERTIES ('format-version'='2',{MOR},'write.delete.granularity'='{granularity}')")
+    rows = {}
+    for n in range(3):
+        spark.sql(f"INSERT INTO {t} SELECT id + {n * 100}, id FROM range(100)")
+        rows |= {n * 100 + i: i for i in range(100)}
+
+    def state(step, pyiceberg=True):
+        assert {r[0]: r[1] for r in spark.sql(f"SELECT id, v FROM {t}").collect()} == rows, f"Spark, {step}"
+        assert {int(r["id"]): int(r["v"]) for r in space.sql(f"SELECT id, v FROM {t}")} == rows, f"Signet, {step}"
+        if pyiceberg:
+            got = space.pyiceberg().load_table((READS, name)).scan().to_arrow().to_pylist()
+            assert len(got) == len(rows) and {r["id"]: r["v"] for r in got} == rows, f"PyIceberg, {step}"
+
+    def delete(engine, rest):
+        engine(f"DELETE FROM {t} WHERE id % 20 = {rest}")
+        for i in [i for i in rows if i % 20 == rest]:
+            del rows[i]
+
+    def update(engine, rest):
+        engine(f"UPDATE {t} SET v = v + 1000 WHERE id % 20 = {rest}")
+        for i in rows:
+            rows[i] += 1000 if i % 20 == rest else 0
+
+    for step, (engine, d, u) in enumerate([(spark.sql, 0, 1), (space.sql, 2, 3), (spark.sql, 4, 3), (space.sql, 1, 5)]):
+        delete(engine, d)
+        update(engine, u)
+        state(f"version 2, step {step}")
+        if step == 1:
+            space.sql(f"ALTER TABLE {t} ADD PARTITION FIELD truncate(100, id)")
+    space.sql(f"ALTER TABLE {t} SET TBLPROPERTIES ('format-version' = '3')")
+    for step, (engine, d, u) in enumerate([(space.sql, 6, 5), (spark.sql, 7, 8), (space.sql, 8, 9)]):
+        delete(engine, d)
+        update(engine, u)
+        state(f"version 3, step {step}")
+        two = spark.sql(f"SELECT file_path FROM {t}.files WHERE content = 0").count()
+        vectors = [r[0] for r in spark.sql(f"SELECT referenced_data_file FROM {t}.delete_files WHERE file_format = 'PUFFIN'").collect()]
+        assert vectors and len(vectors) == len(set(vectors)) <= two, "one deletion vector for a data file"
+    ids = [r[0] for r in spark.sql(f"SELECT _row_id FROM {t}").collect()]
+    assert None not in ids and len(ids) == len(set(ids))
+    space.sql(f"CALL system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))")
+    state("compacted")
+    assert {r[0] for r in spark.sql(f"SELECT _row_id FROM {t}").collect()} == set(ids)
+    vectors = spark.sql(f"SELECT count(*) FROM {t}.delete_files WHERE file_format = 'PUFFIN'").collect()[0][0]
+    assert vectors == 0, "what the rewritten files had deleted is gone with them"

@@ -35,7 +35,7 @@ type encoder struct {
 	columns map[int32]*column
 	tuple   []tupleField
 	scratch []metrics
-	seen    map[int32]bool
+	file    int64 // number of the file that is encoded
 }
 
 type column struct {
@@ -48,6 +48,7 @@ type column struct {
 	top      bool
 	required bool  // never NULL, whatever is above it
 	proven   int64 // files that are known to hold no NULL here
+	seen     int64 // the last file with metrics of it
 }
 
 type tupleField struct {
@@ -64,7 +65,7 @@ type metrics struct {
 }
 
 func newEncoder(l Layout) (*encoder, error) {
-	e := &encoder{layout: l, columns: map[int32]*column{}, seen: map[int32]bool{}}
+	e := &encoder{layout: l, columns: map[int32]*column{}}
 	l.Schema.Walk(func(n *meta.Node) {
 		c := &column{path: n.Path, typ: n.Field.GetType(), leaf: n.Leaf(), repeated: n.Repeated, top: n.Parent == 0, required: !n.Optional && !n.Repeated}
 		if m := l.Metrics[n.Field.GetId()]; m != nil {
@@ -153,16 +154,16 @@ func (e *encoder) check(file *planv1.DataFile) error {
 // metrics fills scratch with what the modes let through.
 func (e *encoder) metrics(file *planv1.DataFile) error {
 	e.scratch = e.scratch[:0]
-	clear(e.seen)
+	e.file++
 	for _, m := range file.GetColumns() {
 		c := e.columns[m.GetFieldId()]
 		switch {
 		case c == nil:
 			return refuse(file, "metrics of field id %d, which the table does not have", m.GetFieldId())
-		case e.seen[m.GetFieldId()]:
+		case c.seen == e.file:
 			return refuse(file, "column %s: metrics given twice", c.path)
 		}
-		e.seen[m.GetFieldId()] = true
+		c.seen = e.file
 		if !c.leaf {
 			continue // of structs, lists and maps Iceberg keeps none
 		}

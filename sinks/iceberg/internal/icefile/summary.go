@@ -1,6 +1,8 @@
 package icefile
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
@@ -36,10 +38,10 @@ func (s *summarizer) add(v *planv1.Value) {
 		s.nan = true
 	default:
 		if s.lower == nil || value.Compare(v, s.lower) < 0 {
-			s.lower = v
+			s.lower = proto.CloneOf(v) // the caller's may be reused
 		}
 		if s.upp == nil || value.Compare(v, s.upp) > 0 {
-			s.upp = v
+			s.upp = proto.CloneOf(v)
 		}
 	}
 }
