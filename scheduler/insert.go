@@ -161,7 +161,7 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	if err != nil {
 		return nil, err
 	}
-	if p.preparable(def) {
+	if j.preparable(p, def) {
 		if spec := s.preparedAppend(ctx, j, p, plugin); spec != nil {
 			return spec, nil
 		}
@@ -174,7 +174,7 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	}
 	defer lease.Close()
 	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{
-		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation,
+		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation, WapId: j.wapID(p),
 		AddFiles: p.adds,
 	})
 	if err != nil {
@@ -187,8 +187,11 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	if err := s.checkDataLocation(ctx, p, res.Spec); err != nil {
 		return nil, err
 	}
+	if err := j.mayStage(p, res.Spec.GetWapId()); err != nil {
+		return nil, err
+	}
 	res.Spec.Branch, res.Spec.Scope = p.branch, p.scope
-	if p.preparable(def) {
+	if j.preparable(p, def) {
 		s.prepared.remember(preparedKey(p), preparedSpec{plugin, lease.MetadataLocation(), res.Spec})
 	}
 	return res.Spec, nil

@@ -129,6 +129,9 @@ func (p *planned) commitLines() []string {
 	if p.branch != "" {
 		out = append(out, "to branch "+sql.DisplayIdent(p.branch))
 	}
+	if id := p.spec.GetWapId(); id != "" {
+		out = append(out, "staged as wap.id "+id+": no branch has it until publish_changes publishes it")
+	}
 	for _, c := range p.changes {
 		out = append(out, "changes the table before: "+c)
 	}

@@ -84,7 +84,7 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 	spec := broker.LeaseSpec{
 		JobID: w.job.id, Table: w.target.ref(), TableUUID: w.spec.TableUuid, Mode: w.mode, Gate: gate{w}, Catalog: w.target.entry.catalog, Ident: w.target.ident,
 		MarkerProperty: w.s.markerProperty(), Markers: []string{w.job.rec.Marker}, KeepMarkers: w.s.openMarkers(w), Totals: w.totals(), Adopted: adopted,
-		AllowCreate: w.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Plugin: w.target.entry.sink, Location: w.rec.Location, Branch: w.spec.Branch,
+		AllowCreate: w.mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Plugin: w.target.entry.sink, Location: w.rec.Location, Branch: w.spec.Branch, WapID: w.spec.WapId,
 		Summary: []map[string]string{w.summary()}, AddsFiles: w.spec.GetAddsFiles(),
 	}
 	if w.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {

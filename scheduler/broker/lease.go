@@ -20,6 +20,7 @@ type LeaseSpec struct {
 	TableUUID string // the only table that may be committed to; empty: that of the first load
 	Mode      sinkv1.WriteMode
 	Branch    string          // that a write goes to; empty: the main one
+	WapID     string          // of the snapshot that a write stages, which no branch gets; empty: it is the head of Branch
 	Gate      Gate            // nil: this lease never commits
 	Catalog   catalog.Catalog // nil: a storage sink
 	Ident     catalog.Ident

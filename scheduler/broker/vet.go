@@ -140,9 +140,11 @@ func sameID(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || 
 func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, sequence int64) error {
 	s := r.snapshot
 	switch {
-	case s == nil || r.ref == nil:
+	case s == nil || r.ref == nil && l.spec.WapID == "":
 		return invalid("want one add-snapshot and one set-snapshot-ref")
-	case r.ref.Name != l.branch() || r.ref.Type != "branch" || r.ref.SnapshotID != s.ID:
+	case l.spec.WapID != "" && r.ref != nil:
+		return invalid("set-snapshot-ref of a write that is staged: no branch gets its snapshot")
+	case r.ref != nil && (r.ref.Name != l.branch() || r.ref.Type != "branch" || r.ref.SnapshotID != s.ID):
 		return invalid("set-snapshot-ref must set branch %s to the new snapshot", l.branch())
 	case s.ID <= 0:
 		return invalid("snapshot id %d", s.ID)
@@ -155,6 +157,11 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, sequence int64) 
 	}
 	if err := l.vetSummary(s.Summary); err != nil {
 		return err
+	}
+	for key, want := range map[string]string{"wap.id": l.spec.WapID, "published-wap-id": "", "source-snapshot-id": ""} {
+		if got := s.Summary[key]; got != want {
+			return invalid("summary %s is %q: want %q", key, got, want)
+		}
 	}
 	got := splitMarkers(s.Summary[SummaryMarkers])
 	slices.Sort(got)
@@ -193,6 +200,9 @@ func (l *Lease) vetBranch(md table.Metadata) error {
 
 // vetRef keeps a write from changing the retention of its branch: it may leave the settings out, or repeat them.
 func (l *Lease) vetRef(md table.Metadata, r *request) error {
+	if r.ref == nil { // a write that is staged
+		return nil
+	}
 	var cur table.SnapshotRef
 	for name, ref := range md.Refs() {
 		if name == l.branch() {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ const (
 	SettingPipelined      = "signet.pipelined"
 	SettingOverwriteMode  = "signet.write.overwrite-mode"
 	SettingWapBranch      = "signet.wap_branch"
+	SettingWapID          = "signet.wap_id"
 	SettingSplice         = "signet.splice.enabled"
 	// SettingSummary is the beginning of settings that become properties of the snapshot that the statement commits: what is behind it is the property's
 	// name. Spark's write option for it has the same name.
@@ -45,6 +47,7 @@ type Settings struct {
 	Pipelined      bool   // rows reach the client while the job runs
 	OverwriteMode  string // static, dynamic; empty: not set
 	WapBranch      string // of writes that name none; empty: not set
+	WapID          string // of snapshots that are staged; empty: writes go to their branch
 	NoSplice       bool   // nothing of Parquet files is copied as it is
 
 	Summary map[string]string // properties of the snapshot that the statement commits
@@ -94,6 +97,13 @@ var settings = map[string]func(*Settings, string) error{
 		}
 		return nil
 	},
+	SettingWapID: func(s *Settings, v string) error {
+		s.WapID = v
+		if !wapIDs.MatchString(v) {
+			return fmt.Errorf("want 1 to 128 letters, digits and . _ : @ -")
+		}
+		return nil
+	},
 	SettingPipelined: func(s *Settings, v string) (err error) {
 		if s.Pipelined, err = strconv.ParseBool(v); err != nil {
 			return fmt.Errorf("want true or false")
@@ -136,8 +146,14 @@ func ParseSettings(m map[string]string) (Settings, error) {
 			return out, &Error{Message: fmt.Sprintf("setting %s is %q: %v", name, m[name], err)}
 		}
 	}
+	if out.WapBranch != "" && out.WapID != "" {
+		return out, &Error{Message: "settings " + SettingWapBranch + " and " + SettingWapID + " exclude each other", Hint: "audit on a branch, or in a snapshot that no branch has"}
+	}
 	return out, nil
 }
+
+// wapIDs are written the same in JSON as in a statement.
+var wapIDs = regexp.MustCompile(`^[A-Za-z0-9._:@-]{1,128}$`)
 
 func (s *Settings) setSummary(key, value string) error {
 	if err := summary.Check(key, value); err != nil {

@@ -101,6 +101,11 @@ func (a *attempt) look(t *table) (done bool, err error) {
 	case found > 0:
 		return false, sdk.Refuse(sdk.Permanent, "table %s: %d of %d jobs of this commit have been committed before; commit the others without them", tableName(ref), found, len(b.markers))
 	}
+	if id := b.plan.GetWapId(); id != "" {
+		if err := unstaged(t.Metadata, id); err != nil {
+			return false, permanent(ref, err)
+		}
+	}
 	landable := b.landable
 	if b.plan.Replace != nil {
 		landable = b.replaceable
@@ -154,7 +159,11 @@ func (a *attempt) build(ctx context.Context, t *table) (req *request, manifests 
 	if err := b.mapNames(base, props); err != nil {
 		return nil, nil, "", permanent(b.req.GetTable(), err)
 	}
-	req.snapshot(snap, b.branch(), base.Refs[b.branch()])
+	if b.plan.GetWapId() == "" {
+		req.snapshot(snap, b.branch(), base.Refs[b.branch()])
+	} else {
+		req.stage(snap)
+	}
 	props[b.req.GetMarkerProperty()] = addMarkers(base.Properties[b.req.GetMarkerProperty()], b.markers, snap.ID, b.req.GetKeepMarkers())
 	req.setProperties(props)
 	return req, manifests, snap.ManifestList, nil

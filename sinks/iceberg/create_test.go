@@ -22,7 +22,7 @@ func TestCreateTable_MakesWhatWasAsked(t *testing.T) {
 		}},
 		Partition:  []*sinkv1.PartitionClause{clause("ts", tMonth), clause("a", tIdentity)},
 		Sort:       []*sinkv1.SortClause{{Column: "id", NullsFirst: true}},
-		Properties: map[string]string{"owner": "me", "write.wap.enabled": "true"},
+		Properties: map[string]string{"owner": "me", "write.summary.partition-limit": "5"},
 	})
 	md := h.table().Metadata()
 	require.Equal(t, md.TableUUID().String(), resp.GetTableUuid())
@@ -33,7 +33,7 @@ func TestCreateTable_MakesWhatWasAsked(t *testing.T) {
 	require.Len(t, resp.GetWarnings(), 3)
 	require.Contains(t, resp.GetWarnings()[0], "column tiny")
 	require.Contains(t, resp.GetWarnings()[1], "column st.x")
-	require.Contains(t, resp.GetWarnings()[2], "write.wap.enabled")
+	require.Contains(t, resp.GetWarnings()[2], "write.summary.partition-limit")
 	f, ok := md.CurrentSchema().FindFieldByName("st.x")
 	require.True(t, ok)
 	w, err := prepare(t, h, c)

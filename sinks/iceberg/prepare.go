@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/plugins/sdk"
+	"github.com/signet-io/signet/sinks/iceberg/internal/evolve"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 
@@ -77,7 +79,27 @@ func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.Write
 	if b := req.GetBranch(); b != meta.MainBranch {
 		w.Branch = b
 	}
+	if err == nil && req.GetWapId() != "" && strings.EqualFold(strings.TrimSpace(m.Properties[propWap]), "true") {
+		w.WapId, err = req.GetWapId(), unstaged(m, req.GetWapId())
+	}
 	return w, err
+}
+
+// propWap lets engines stage writes that name a wap.id.
+const propWap = "write.wap.enabled"
+
+// unstaged refuses a wap.id that the table has had: of two snapshots with one, only one could ever be published.
+func unstaged(m *meta.Metadata, id string) error {
+	s, err := m.Summarized(evolve.SummaryWapID, id)
+	if err == nil && s == nil {
+		if s, err = m.Summarized(evolve.SummaryPublished, id); s != nil {
+			return fmt.Errorf("wap.id %q has been published, by snapshot %d; choose another one", id, s.ID)
+		}
+	}
+	if s != nil {
+		return fmt.Errorf("snapshot %d is staged with the wap.id %q already, and only one could be published; choose another one", s.ID, id)
+	}
+	return err
 }
 
 // writable refuses tables that an append would damage.

@@ -83,12 +83,11 @@ func TestPrepareWrite_NamesWhatItCannotHonour(t *testing.T) {
 		propTargetFileSize: "lots", propCodec: "lzo", propCodecLevel: "99", propPageVersion: "v7", propFormat: "orc", propDistribution: "sorted",
 		"write.object-storage.enabled": "true", "write.metadata.path": "file:///m", "write.parquet.bloom-filter-enabled.column.id": "true", "write.parquet.page-size-bytes": "5",
 		"commit.manifest.min-count-to-merge": "few", "commit.retry.num-retries": "3", "write.parquet.made-up": "1", propMetricsDefault: "sometimes", propMetricsColumn + "nope": "full",
-		"write.wap.enabled": "true",
 	}
 	silent := map[string]string{
 		"write.spark.accept-any-schema": "true", "write.spark.fanout.enabled": "true", "write.delete.mode": "copy-on-write", "owner": "me", "history.expire.max-snapshot-age-ms": "5",
 		"read.split.target-size": "1", "write.metadata.delete-after-commit.enabled": "true", "write.summary.partition-limit": "0",
-		"write.parquet.bloom-filter-enabled.column.name": "false", "commit.manifest-merge.enabled": "true",
+		"write.parquet.bloom-filter-enabled.column.name": "false", "commit.manifest-merge.enabled": "true", "write.wap.enabled": "true",
 	}
 	var kv []string
 	for _, m := range []map[string]string{bad, silent} {

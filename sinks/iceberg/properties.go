@@ -153,13 +153,12 @@ var unhonoured = []struct{ key, why string }{
 	{"write.parquet.shred-variants", "variants are not written"},
 	{"write.parquet.stats-enabled.column.", "the executor writes statistics of all columns"},
 	{"write.summary.partition-limit", "snapshot summaries do not list partitions"},
-	{"write.wap.enabled", "writes go to the main branch at once"},
 }
 
 // harmless are values by which a property of the list above asks for what happens anyway.
 var harmless = map[string]string{
 	"write.delete.format.default": "parquet", "write.delete.granularity": "file", "write.object-storage.enabled": "false",
-	"write.summary.partition-limit": "0", "write.wap.enabled": "false", "write.parquet.shred-variants": "false", propFormat: "parquet",
+	"write.summary.partition-limit": "0", "write.parquet.shred-variants": "false", propFormat: "parquet",
 }
 
 // review warns of everything that is not honoured. It is called once, after the other readers.

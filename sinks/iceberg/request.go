@@ -44,6 +44,11 @@ func (r *request) snapshot(s *meta.Snapshot, branch string, now meta.Ref) {
 	}{"set-snapshot-ref", branch, now})
 }
 
+// stage adds a snapshot that no branch gets.
+func (r *request) stage(s *meta.Snapshot) {
+	r.updates = append(r.updates, object{"action": "add-snapshot", "snapshot": s})
+}
+
 func (r *request) setProperties(p map[string]string) {
 	r.updates = append(r.updates, object{"action": "set-properties", "updates": p})
 }

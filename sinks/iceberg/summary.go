@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/sinks/iceberg/internal/evolve"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
 
@@ -41,6 +42,9 @@ func (b *batch) summary(head *meta.Snapshot, gone *removal) map[string]string {
 		}
 	}
 	out["operation"] = b.snapshotOperation(gone)
+	if id := b.plan.GetWapId(); id != "" {
+		out[evolve.SummaryWapID] = id
+	}
 	if b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_OVERWRITE && b.plan.GetScope().GetPartitions() {
 		out["replace-partitions"] = "true"
 	}

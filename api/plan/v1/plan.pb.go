@@ -1414,6 +1414,8 @@ type WriteSpec struct {
 	RowChanges    RowChanges             `protobuf:"varint,18,opt,name=row_changes,json=rowChanges,proto3,enum=signet.plan.v1.RowChanges" json:"row_changes,omitempty"` // row-level writes: how changed rows are stored
 	AddsFiles     bool                   `protobuf:"varint,19,opt,name=adds_files,json=addsFiles,proto3" json:"adds_files,omitempty"`                                   // data files that are there already are registered where they are, and none are written
 	Names         []*FieldNames          `protobuf:"bytes,20,rep,name=names,proto3" json:"names,omitempty"`                                                             // adds_files: of fields in data files that have no field ids; none: the fields' own
+	// The commit adds a snapshot with this wap.id on top of the main branch and moves no branch: it is there to be audited and published. Empty: it does not.
+	WapId         string `protobuf:"bytes,21,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1586,6 +1588,13 @@ func (x *WriteSpec) GetNames() []*FieldNames {
 		return x.Names
 	}
 	return nil
+}
+
+func (x *WriteSpec) GetWapId() string {
+	if x != nil {
+		return x.WapId
+	}
+	return ""
 }
 
 // Scope is what of a table an overwrite removes when it commits.
@@ -5251,7 +5260,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\x98\x06\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xaf\x06\n" +
 	"\tWriteSpec\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x01 \x01(\tR\ttableUuid\x12.\n" +
@@ -5277,7 +5286,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"rowChanges\x12\x1d\n" +
 	"\n" +
 	"adds_files\x18\x13 \x01(\bR\taddsFiles\x120\n" +
-	"\x05names\x18\x14 \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\"z\n" +
+	"\x05names\x18\x14 \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x15\n" +
+	"\x06wap_id\x18\x15 \x01(\tR\x05wapId\"z\n" +
 	"\x05Scope\x12\x12\n" +
 	"\x03all\x18\x01 \x01(\bH\x00R\x03all\x12 \n" +
 	"\n" +

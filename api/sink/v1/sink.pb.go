@@ -723,8 +723,10 @@ type PrepareWriteRequest struct {
 	Branch     string                 `protobuf:"bytes,5,opt,name=branch,proto3" json:"branch,omitempty"`         // empty: the main one
 	Scope      *v1.Scope              `protobuf:"bytes,6,opt,name=scope,proto3" json:"scope,omitempty"`           // WRITE_MODE_OVERWRITE
 	// WRITE_MODE_ROW_LEVEL: delete, update or merge, by which a table's properties choose between copy-on-write and merge-on-read.
-	Operation     string    `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
-	AddFiles      *AddFiles `protobuf:"bytes,8,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"` // WRITE_MODE_APPEND: no files are written, files that are there are registered
+	Operation string    `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
+	AddFiles  *AddFiles `protobuf:"bytes,8,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"` // WRITE_MODE_APPEND: no files are written, files that are there are registered
+	// Stage the write as a snapshot with this wap.id, if the table asks for it (write.wap.enabled): the write spec says whether it does.
+	WapId         string `protobuf:"bytes,9,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +815,13 @@ func (x *PrepareWriteRequest) GetAddFiles() *AddFiles {
 		return x.AddFiles
 	}
 	return nil
+}
+
+func (x *PrepareWriteRequest) GetWapId() string {
+	if x != nil {
+		return x.WapId
+	}
+	return ""
 }
 
 // AddFiles says what an append is to watch that registers files which others have written.
@@ -4097,7 +4106,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"descending\x18\x04 \x01(\bR\n" +
 	"descending\x12\x1f\n" +
 	"\vnulls_first\x18\x05 \x01(\bR\n" +
-	"nullsFirst\"\xe5\x02\n" +
+	"nullsFirst\"\xfc\x02\n" +
 	"\x13PrepareWriteRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12-\n" +
@@ -4108,7 +4117,8 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x06branch\x18\x05 \x01(\tR\x06branch\x12+\n" +
 	"\x05scope\x18\x06 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12\x1c\n" +
 	"\toperation\x18\a \x01(\tR\toperation\x125\n" +
-	"\tadd_files\x18\b \x01(\v2\x18.signet.sink.v1.AddFilesR\baddFiles\"5\n" +
+	"\tadd_files\x18\b \x01(\v2\x18.signet.sink.v1.AddFilesR\baddFiles\x12\x15\n" +
+	"\x06wap_id\x18\t \x01(\tR\x05wapId\"5\n" +
 	"\bAddFiles\x12)\n" +
 	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"E\n" +
 	"\x14PrepareWriteResponse\x12-\n" +

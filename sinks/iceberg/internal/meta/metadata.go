@@ -281,6 +281,11 @@ func (m *Metadata) FindMarked(key, marker string) (*Snapshot, error) {
 	})
 }
 
+// Summarized returns the newest snapshot whose summary says value of key, or nil.
+func (m *Metadata) Summarized(key, value string) (*Snapshot, error) {
+	return m.find(value, func(s *Snapshot) bool { return s.Summary[key] == value })
+}
+
 // find decodes only the snapshots whose text holds the needle, which must be written in JSON as it is.
 func (m *Metadata) find(needle string, match func(*Snapshot) bool) (*Snapshot, error) {
 	for i := len(m.snapshots) - 1; i >= 0; i-- {
