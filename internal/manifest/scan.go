@@ -28,7 +28,7 @@ const (
 	fieldContentSize = 12
 	fieldCarried     = 13
 	fieldFileUpdated = 14
-	fieldMerged      = 15
+	fieldMerged      = 16
 	// Of ReplacedFile: record_count, deleted_rows, updated_rows.
 	fieldReplacedRows = 2
 	fieldDeleted      = 3
