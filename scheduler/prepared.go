@@ -41,7 +41,7 @@ func preparedKey(p *planned) string {
 
 // preparable says whether a write is a plain append to a table of a catalog.
 func (p *planned) preparable(def *sinkv1.TableDefinition) bool {
-	return p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND && def == nil && p.scope == nil && p.operation == "" && p.target.entry.catalog != nil
+	return p.adds == nil && p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND && def == nil && p.scope == nil && p.operation == "" && p.target.entry.catalog != nil
 }
 
 // preparedAppend is the remembered spec of an append, if the table is where it was then; nil: the sink has to be asked.
