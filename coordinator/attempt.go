@@ -29,11 +29,11 @@ type Attempt struct {
 	ParentVersion  string      `json:"parent_version,omitempty"`
 	SequenceNumber int64       `json:"sequence_number,omitempty"` // 0: the table's format has none
 	// Follows is the location of the only metadata that the request can follow, where there are no sequence numbers.
-	Follows        string      `json:"follows,omitempty"`
-	TableUUID      string      `json:"table_uuid,omitempty"`
-	Creates        bool        `json:"creates,omitempty"` // the request creates the table
-	Location       string      `json:"location,omitempty"`
-	Markers        []string    `json:"markers,omitempty"`
+	Follows   string   `json:"follows,omitempty"`
+	TableUUID string   `json:"table_uuid,omitempty"`
+	Creates   bool     `json:"creates,omitempty"` // the request creates the table
+	Location  string   `json:"location,omitempty"`
+	Markers   []string `json:"markers,omitempty"`
 	// Group names the group whose units the attempt carries; empty: one job's own.
 	Group string `json:"group,omitempty"`
 

@@ -49,8 +49,8 @@ type SplicedFile struct {
 
 // Bounds of what is at work at a time, so that memory is.
 const (
-	maxPending    = 200_000  // column chunks described but not written
-	maxFileRanges = 16       // parts of one file, and of all, that are read by rows: each is a scan of its own in the query
+	maxPending    = 200_000 // column chunks described but not written
+	maxFileRanges = 16      // parts of one file, and of all, that are read by rows: each is a scan of its own in the query
 	maxRanges     = 256
 )
 

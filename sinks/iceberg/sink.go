@@ -21,10 +21,10 @@ const Engine = "signet"
 
 // Sink implements sdk.Sink. It keeps nothing but caches, and is safe for concurrent use.
 type Sink struct {
-	tables *cache[*meta.Metadata]     // by metadata location
-	lists  *cache[[]icefile.Manifest] // by URI of the manifest list
-	now      func() time.Time                 // replaced in tests
-	pause    func(context.Context, int) error // before attempt n+1
+	tables *cache[*meta.Metadata]           // by metadata location
+	lists  *cache[[]icefile.Manifest]       // by URI of the manifest list
+	now    func() time.Time                 // replaced in tests
+	pause  func(context.Context, int) error // before attempt n+1
 }
 
 var (
