@@ -209,11 +209,6 @@ func (s *Server) planReadOfName(ctx context.Context, j *job, r tableRead) (*plan
 	return scan, err
 }
 
-// planScanOnce lists the current files of a table that has been resolved.
-func (s *Server) planScanOnce(ctx context.Context, j *job, t *target) (*planv1.TableScan, error) {
-	return s.planReadOnce(ctx, j, t, tableRead{})
-}
-
 // planReadOnce lists the files that r asks for of a table that has been resolved.
 func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRead) (*planv1.TableScan, error) {
 	lease, sink, err := s.readLease(ctx, j.id, t)

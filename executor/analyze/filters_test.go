@@ -201,39 +201,39 @@ func TestFilters_OfOneTable(t *testing.T) {
 
 func TestFilters_OfSeveralTables(t *testing.T) {
 	for sql, want := range map[string]map[string]string{
-		"SELECT * FROM t JOIN u ON t.i = u.i WHERE t.l = 1 AND u.l = 2":                      {"t": "l EQ 1", "u": "l EQ 2"},
-		"SELECT * FROM t JOIN u ON t.i = u.i WHERE l = 1":                                    {}, // whose?
-		"SELECT * FROM t LEFT JOIN u USING (i) WHERE t.l = 1 AND u.l = 2":                    {"t": "l EQ 1"},
-		"SELECT * FROM t RIGHT JOIN u USING (i) WHERE t.l = 1 AND u.l = 2":                   {"u": "l EQ 2"},
-		"SELECT * FROM t FULL JOIN u USING (i) WHERE t.l = 1 AND u.l = 2":                    {},
-		"SELECT * FROM t SEMI JOIN u USING (i) WHERE t.l = 1":                                {"t": "l EQ 1"},
-		"SELECT * FROM t POSITIONAL JOIN u WHERE t.l = 1":                                    {},
-		"SELECT * FROM t ASOF JOIN u ON t.i >= u.i WHERE t.l = 1":                            {},
-		"SELECT * FROM t, u WHERE t.l = 1":                                                   {"t": "l EQ 1"},
-		"SELECT * FROM t AS a JOIN t AS b USING (i) WHERE a.l = 1 AND b.l = 2":               {"t": "(l EQ 1 OR l EQ 2)"},
-		"SELECT * FROM t AS a JOIN t AS b USING (i) WHERE a.l = 1":                           {},
-		"SELECT * FROM t WHERE l = 1 UNION ALL SELECT * FROM t WHERE l = 2":                  {"t": "(l EQ 1 OR l EQ 2)"},
-		"SELECT * FROM t WHERE l = 1 AND i IN (SELECT i FROM u WHERE s = 'x')":               {"t": "l EQ 1", "u": "s EQ x exact"},
-		"SELECT * FROM t WHERE l = 1 AND i IN (SELECT i FROM t)":                             {},
-		"WITH c AS (SELECT * FROM t WHERE l = 1) SELECT * FROM c WHERE i = 2":                {"t": "l EQ 1 exact"},
-		"SELECT * FROM (SELECT * FROM t WHERE l = 1) x WHERE x.i = 2":                        {"t": "l EQ 1 exact"},
-		"SELECT * FROM t JOIN 'f.parquet' f ON true WHERE i = 1 AND t.l = 2":                 {"t": "l EQ 2"}, // the file may have an i
-		"SELECT * FROM t x(a) WHERE x.l = 1":                                                 {},
-		"SELECT * FROM t TABLESAMPLE 10% WHERE l = 1":                                        {},
+		"SELECT * FROM t JOIN u ON t.i = u.i WHERE t.l = 1 AND u.l = 2":        {"t": "l EQ 1", "u": "l EQ 2"},
+		"SELECT * FROM t JOIN u ON t.i = u.i WHERE l = 1":                      {}, // whose?
+		"SELECT * FROM t LEFT JOIN u USING (i) WHERE t.l = 1 AND u.l = 2":      {"t": "l EQ 1"},
+		"SELECT * FROM t RIGHT JOIN u USING (i) WHERE t.l = 1 AND u.l = 2":     {"u": "l EQ 2"},
+		"SELECT * FROM t FULL JOIN u USING (i) WHERE t.l = 1 AND u.l = 2":      {},
+		"SELECT * FROM t SEMI JOIN u USING (i) WHERE t.l = 1":                  {"t": "l EQ 1"},
+		"SELECT * FROM t POSITIONAL JOIN u WHERE t.l = 1":                      {},
+		"SELECT * FROM t ASOF JOIN u ON t.i >= u.i WHERE t.l = 1":              {},
+		"SELECT * FROM t, u WHERE t.l = 1":                                     {"t": "l EQ 1"},
+		"SELECT * FROM t AS a JOIN t AS b USING (i) WHERE a.l = 1 AND b.l = 2": {"t": "(l EQ 1 OR l EQ 2)"},
+		"SELECT * FROM t AS a JOIN t AS b USING (i) WHERE a.l = 1":             {},
+		"SELECT * FROM t WHERE l = 1 UNION ALL SELECT * FROM t WHERE l = 2":    {"t": "(l EQ 1 OR l EQ 2)"},
+		"SELECT * FROM t WHERE l = 1 AND i IN (SELECT i FROM u WHERE s = 'x')": {"t": "l EQ 1", "u": "s EQ x exact"},
+		"SELECT * FROM t WHERE l = 1 AND i IN (SELECT i FROM t)":               {},
+		"WITH c AS (SELECT * FROM t WHERE l = 1) SELECT * FROM c WHERE i = 2":  {"t": "l EQ 1 exact"},
+		"SELECT * FROM (SELECT * FROM t WHERE l = 1) x WHERE x.i = 2":          {"t": "l EQ 1 exact"},
+		"SELECT * FROM t JOIN 'f.parquet' f ON true WHERE i = 1 AND t.l = 2":   {"t": "l EQ 2"}, // the file may have an i
+		"SELECT * FROM t x(a) WHERE x.l = 1":                                   {},
+		"SELECT * FROM t TABLESAMPLE 10% WHERE l = 1":                          {},
 		// ON decides about the rows of a side that has no effect where it matches nothing.
-		"SELECT * FROM t JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                         {"t": "l EQ 1", "u": "l GT 2"},
-		"SELECT * FROM t JOIN u ON t.l = 1 OR u.l > 2":                                                        {},
-		"SELECT * FROM t LEFT JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                    {"u": "l GT 2"},
-		"SELECT * FROM t RIGHT JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2 WHERE t.s = 'x'":                   {"t": "l EQ 1"},
-		"SELECT * FROM t FULL JOIN u ON t.l = 1 AND u.l > 2":                                                  {},
-		"SELECT * FROM t SEMI JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                    {"t": "l EQ 1", "u": "l GT 2"},
-		"SELECT * FROM t ANTI JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                    {"u": "l GT 2"},
-		"SELECT * FROM t RIGHT JOIN u ON t.l = 1 JOIN 'f.parquet' f ON t.i = 2 AND u.i = 3 AND f.a = t.i":     {"t": "l EQ 1", "u": "i EQ 3"},
+		"SELECT * FROM t JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                            {"t": "l EQ 1", "u": "l GT 2"},
+		"SELECT * FROM t JOIN u ON t.l = 1 OR u.l > 2":                                                           {},
+		"SELECT * FROM t LEFT JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                       {"u": "l GT 2"},
+		"SELECT * FROM t RIGHT JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2 WHERE t.s = 'x'":                      {"t": "l EQ 1"},
+		"SELECT * FROM t FULL JOIN u ON t.l = 1 AND u.l > 2":                                                     {},
+		"SELECT * FROM t SEMI JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                       {"t": "l EQ 1", "u": "l GT 2"},
+		"SELECT * FROM t ANTI JOIN u ON t.i = u.i AND t.l = 1 AND u.l > 2":                                       {"u": "l GT 2"},
+		"SELECT * FROM t RIGHT JOIN u ON t.l = 1 JOIN 'f.parquet' f ON t.i = 2 AND u.i = 3 AND f.a = t.i":        {"t": "l EQ 1", "u": "i EQ 3"},
 		"SELECT * FROM 'f.parquet' f LEFT JOIN (t JOIN u ON t.i = u.i AND t.s = 'y') ON t.l = 1 AND u.l IS NULL": {"t": "(l EQ 1 AND s EQ y)", "u": "l IS NULL"},
-		"SELECT * FROM 'f.parquet' f RIGHT JOIN (t LEFT JOIN u ON u.i = 1) ON u.l IS NULL":                    {"u": "i EQ 1"}, // and u.l decides nothing
-		"SELECT * FROM (t LEFT JOIN u ON u.i = 1) JOIN 'f.parquet' f ON u.l IS NULL AND t.l = 2":              {"t": "l EQ 2", "u": "i EQ 1"},
-		"SELECT * FROM t RIGHT JOIN (SELECT true AS m, * FROM u WHERE l = 7) AS s ON (t.i = s.i AND t.l = 1)": {"t": "l EQ 1", "u": "l EQ 7 exact"},
-		"SELECT (SELECT max(u.i) FROM u WHERE u.l = t.l AND u.s = 'x') FROM t WHERE t.i = 1": {"t": "i EQ 1 exact", "u": "s EQ x"},
+		"SELECT * FROM 'f.parquet' f RIGHT JOIN (t LEFT JOIN u ON u.i = 1) ON u.l IS NULL":                       {"u": "i EQ 1"}, // and u.l decides nothing
+		"SELECT * FROM (t LEFT JOIN u ON u.i = 1) JOIN 'f.parquet' f ON u.l IS NULL AND t.l = 2":                 {"t": "l EQ 2", "u": "i EQ 1"},
+		"SELECT * FROM t RIGHT JOIN (SELECT true AS m, * FROM u WHERE l = 7) AS s ON (t.i = s.i AND t.l = 1)":    {"t": "l EQ 1", "u": "l EQ 7 exact"},
+		"SELECT (SELECT max(u.i) FROM u WHERE u.l = t.l AND u.s = 'x') FROM t WHERE t.i = 1":                     {"t": "i EQ 1 exact", "u": "s EQ x"},
 	} {
 		got := filtersOf(t, sql)
 		for table, text := range got {
