@@ -146,7 +146,7 @@ func (m *matcher) add(n *node, f, src *planv1.Field, name, path string) (reason 
 		return m.entries(n, f, src, name, path)
 	}
 	e, reason := leafElement(n.Element, f.GetType(), path)
-	if reason != "" && !(m.loose && promoted(n.Element, f.GetType())) {
+	if reason != "" && (!m.loose || !promoted(n.Element, f.GetType())) {
 		return reason
 	}
 	e.Name, e.FieldID, e.HasID = name, f.GetId(), f.GetId() != 0

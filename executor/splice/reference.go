@@ -149,10 +149,10 @@ func mapped(f *planv1.Field, name string, names Names, path string) string {
 	kind := f.GetType().GetKind()
 	for k, child := range f.GetType().GetFields() {
 		sub := child.GetName()
-		switch {
-		case kind == planv1.TypeKind_TYPE_KIND_LIST:
+		switch kind {
+		case planv1.TypeKind_TYPE_KIND_LIST:
 			sub = "element"
-		case kind == planv1.TypeKind_TYPE_KIND_MAP:
+		case planv1.TypeKind_TYPE_KIND_MAP:
 			sub = []string{"key", "value"}[min(k, 1)]
 		}
 		if reason := mapped(child, sub, names, path+"."+sub); reason != "" {
