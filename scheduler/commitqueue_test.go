@@ -3,6 +3,8 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -13,8 +15,22 @@ import (
 type turns struct {
 	commitQueue
 	t    *testing.T
+	mine sync.Mutex
 	took [][]string
 	end  chan struct{}
+}
+
+// turned are the jobs of each turn so far.
+func (q *turns) turned() [][]string {
+	q.mine.Lock()
+	defer q.mine.Unlock()
+	return slices.Clone(q.took)
+}
+
+func (q *turns) forget() {
+	q.mine.Lock()
+	defer q.mine.Unlock()
+	q.took = nil
 }
 
 func newTurns(t *testing.T) *turns {
@@ -25,7 +41,9 @@ func newTurns(t *testing.T) *turns {
 		for _, c := range turn {
 			names = append(names, c.w.job.id)
 		}
+		q.mine.Lock()
 		q.took = append(q.took, names)
+		q.mine.Unlock()
 		<-q.end
 		for _, c := range turn {
 			c.finish(nil)
@@ -48,8 +66,8 @@ func TestCommitQueue_InTurn(t *testing.T) {
 		q := newTurns(t)
 		a := q.commit(t.Context(), "a", "", "t")
 		q.commit(t.Context(), "elsewhere", "", "u")
-		require.Equal(t, [][]string{{"a"}, {"elsewhere"}}, q.took, "another table has a turn of its own")
-		q.took = nil
+		require.Equal(t, [][]string{{"a"}, {"elsewhere"}}, q.turned(), "another table has a turn of its own")
+		q.forget()
 		b := q.commit(t.Context(), "b", "", "t")
 		cause := errors.New("cancelled")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -58,7 +76,7 @@ func TestCommitQueue_InTurn(t *testing.T) {
 		cancel(cause)
 		synctest.Wait()
 		require.ErrorIs(t, <-gone, cause)
-		require.Empty(t, q.took)
+		require.Empty(t, q.turned())
 		for range 4 {
 			q.end <- struct{}{}
 			synctest.Wait()
@@ -66,7 +84,7 @@ func TestCommitQueue_InTurn(t *testing.T) {
 		for _, out := range []<-chan error{a, b, c} {
 			require.NoError(t, <-out)
 		}
-		require.Equal(t, [][]string{{"b"}, {"c"}}, q.took)
+		require.Equal(t, [][]string{{"b"}, {"c"}}, q.turned())
 		require.Empty(t, q.tables, "nothing is kept of a table that nobody commits to")
 	})
 }
@@ -81,7 +99,7 @@ func TestCommitQueue_TurnsAreSharedByThoseThatMay(t *testing.T) {
 			q.end <- struct{}{}
 			synctest.Wait()
 		}
-		require.Equal(t, [][]string{{"first"}, {"a", "b", "c"}, {"alone"}, {"other", "other too"}, {"alone too"}}, q.took, "and nobody waits for those who came after him and may not share")
+		require.Equal(t, [][]string{{"first"}, {"a", "b", "c"}, {"alone"}, {"other", "other too"}, {"alone too"}}, q.turned(), "and nobody waits for those who came after him and may not share")
 		require.Empty(t, q.tables)
 	})
 }
@@ -97,8 +115,8 @@ func TestCommitQueue_GroupsAreBounded(t *testing.T) {
 			q.end <- struct{}{}
 			synctest.Wait()
 		}
-		require.Len(t, q.took[1], maxGroup)
-		require.Len(t, q.took[2], 3)
+		require.Len(t, q.turned()[1], maxGroup)
+		require.Len(t, q.turned()[2], 3)
 	})
 }
 
