@@ -101,12 +101,13 @@ func TestCreate_Refusals(t *testing.T) {
 		"neighbour's location": {func(b *built) {
 			b.update("set-location")["location"] = b.update("set-location")["location"].(string) + "2"
 		}, "only"},
-		"other UUID":       {func(b *built) { b.update("assign-uuid")["uuid"] = uuid.NewString() }, "assign-uuid"},
-		"no UUID":          {func(b *built) { b.drop("assign-uuid") }, "lacks"},
-		"no schema":        {func(b *built) { b.drop("add-schema") }, "lacks"},
-		"no snapshot":      {func(b *built) { b.drop("add-snapshot") }, "lacks"},
-		"version 1":        {func(b *built) { b.update("upgrade-format-version")["format-version"] = 1 }, "format version"},
-		"no assert-create": {func(b *built) { b.reqs = []map[string]any{} }, "assert-create"},
+		"other UUID":                      {func(b *built) { b.update("assign-uuid")["uuid"] = uuid.NewString() }, "assign-uuid"},
+		"no UUID":                         {func(b *built) { b.drop("assign-uuid") }, "lacks"},
+		"no schema":                       {func(b *built) { b.drop("add-schema") }, "lacks"},
+		"no snapshot":                     {func(b *built) { b.drop("add-snapshot") }, "lacks"},
+		"version 1 with sequence numbers": {func(b *built) { b.update("upgrade-format-version")["format-version"] = 1 }, "sequence number 1: want 0"},
+		"version 4":                       {func(b *built) { b.update("upgrade-format-version")["format-version"] = 4 }, "format version"},
+		"no assert-create":                {func(b *built) { b.reqs = []map[string]any{} }, "assert-create"},
 		"pins a table": {func(b *built) {
 			b.reqs = append(b.reqs, map[string]any{"type": "assert-table-uuid", "uuid": uuid.NewString()})
 		}, "assert-create"},
