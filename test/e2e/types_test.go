@@ -42,7 +42,7 @@ func TestTypes_RefusedByName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Use(t)
-			c.SQL("CREATE TABLE lake.x." + name + " (id BIGINT, odd VARCHAR) WITH ('format-version' = '3'); INSERT INTO lake.x." + name + " (id) VALUES (1)")
+			c.SQL("CREATE TABLE lake.x." + name + " (id BIGINT, odd VARCHAR) WITH ('format-version' = '3'); INSERT INTO lake.x." + name + " (id) VALUES (1), (9)")
 			files := filesBelow(t, c.Dir+"/warehouse/x/"+name)
 			setType(c, "x", name, tc.typ)
 			for _, statement := range []string{
