@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -229,8 +230,13 @@ func (s *crashStage) renewSupervisor(t *testing.T) {
 
 // execute runs a statement through the client, which bears with a scheduler that is away.
 func (s *crashStage) execute(t *testing.T, key, text string) error {
-	_, err := s.ask(t, key, text, nil)
-	return err
+	for begun := time.Now(); ; {
+		_, err := s.ask(t, key, text, nil)
+		if !errors.Is(err, client.ErrUnreachable) || time.Since(begun) > harness.Patience {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond) // it died while it was dialled: nothing was submitted
+	}
 }
 
 // ask is execute with settings. It returns how many rows came back.
