@@ -70,7 +70,8 @@ func TestEngine_DistributionOfPartitionedWrites(t *testing.T) {
 func TestEngine_UnknownDistribution(t *testing.T) {
 	t.Parallel()
 	c := harness.New(t, harness.Options{Executors: 1})
-	c.SQL("CREATE SCHEMA lake.e; CREATE TABLE lake.e.t (g BIGINT) PARTITIONED BY (g) WITH ('write.distribution-mode' = 'sideways')")
+	c.SQL("CREATE SCHEMA lake.e; CREATE TABLE lake.e.t (g BIGINT) PARTITIONED BY (g)")
+	c.RewriteMetadata("e", "t", func(md map[string]any) { md["properties"] = map[string]any{"write.distribution-mode": "sideways"} })
 	r := c.Run("sql", "INSERT INTO lake.e.t SELECT 1 AS g", "--set", "signet.partitions=2")
 	require.Equal(t, 0, r.Code, r.Err)
 	require.Contains(t, r.Err, "table property write.distribution-mode=sideways is not honoured: it must be none, hash or range")
