@@ -106,7 +106,7 @@ func TestBadStatements(t *testing.T) {
 			{"CREATE TABLE lake.b.u AS SELEC 1", "SELEC"},
 			{"CREATE TABLE lake.b.u AS SELECT error('boom') AS b", "boom"},
 			{"CREATE TABLE lake.b.u AS SELECT * FROM lake.b.nope", "lake.b.nope does not exist"},
-			{"CREATE TABLE lake.b.u WITH ('format-version' = '1') AS SELECT 1 AS t", "format version 1"},
+			{"CREATE TABLE lake.b.u WITH ('format-version' = '0') AS SELECT 1 AS t", "format-version=0"},
 		},
 		"INSERT": {
 			{"INSERT INTO lake.b.t VALUES (1, 2), (3)", "same length"},
