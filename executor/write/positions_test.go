@@ -59,7 +59,7 @@ func newChanged(t *testing.T, files int, rows int64) *changed {
 func (c *changed) fresh(files int) *changed {
 	out := &changed{t: c.t, dir: c.dir, rows: c.rows}
 	for _, f := range c.files[:files] {
-		f, _ := proto.Clone(f).(*planv1.PinnedFile)
+		f := proto.CloneOf(f)
 		f.Deletes = nil
 		out.files, out.gone = append(out.files, f), append(out.gone, map[uint64]bool{})
 		out.own = append(out.own, map[uint64]bool{})

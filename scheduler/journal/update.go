@@ -46,6 +46,9 @@ func (q *queue) take() (batch []*update) {
 // Each is all there or not at all by itself: where f fails, or panics, or the transaction cannot be written, nothing of that transaction stays and each of
 // its updates runs again in one of its own. So f may run twice, on a state in which nothing of its first run is left; it must not rely on what that run has
 // put into variables. It may run in another goroutine than the caller's.
+//
+// bbolt's own DB.Batch waits for company before it begins, also where nobody else comes; here a lone update begins at once, and damage that was found
+// stops all of them.
 func (j *Journal) Update(f func(*Tx) error) (err error) {
 	if j.observe != nil {
 		defer func(begun time.Time) { j.observe(time.Since(begun), err) }(time.Now())

@@ -68,54 +68,6 @@ func addSchema(m map[string]any, fields string) {
 	m["last-column-id"] = 9
 }
 
-func TestEvolution_WhatFilesCannotSatisfyIsRefused(t *testing.T) { // C29, C30, C32
-	for want, change := range map[string]func(*testHost){
-		"column must was added as required": func(h *testHost) {
-			h.rewriteMetadata(func(m map[string]any) {
-				addSchema(m, `[`+jsonID+`,`+jsonName+`,{"id":3,"name":"must","required":true,"type":"int"}]`)
-			})
-		},
-		"column name was made required": func(h *testHost) {
-			h.rewriteMetadata(func(m map[string]any) {
-				addSchema(m, `[`+jsonID+`,{"id":2,"name":"name","required":true,"type":"string"}]`)
-			})
-		},
-		"schema 0, for which the files were written, has been removed": func(h *testHost) {
-			h.rewriteMetadata(func(m map[string]any) {
-				addSchema(m, `[`+jsonID+`]`)
-				m["schemas"] = m["schemas"].([]any)[1:]
-			})
-		},
-		"has been removed or replaced": func(h *testHost) { // the id given again to another schema
-			h.rewriteMetadata(func(m map[string]any) {
-				m["schemas"] = []any{map[string]any{"type": "struct", "schema-id": 0, "fields": json.RawMessage(`[` + jsonID + `,{"id":2,"name":"name","required":false,"type":"binary"}]`)}}
-			})
-		},
-		"partition spec 0, for which the files were written": func(h *testHost) {
-			h.rewriteMetadata(func(m map[string]any) {
-				m["partition-specs"] = []any{map[string]any{"spec-id": 3, "fields": json.RawMessage(`[{"source-id":1,"field-id":1000,"name":"id","transform":"identity"}]`)}}
-				m["default-spec-id"] = 3
-			})
-		},
-		"was dropped and created again": func(h *testHost) {
-			require.NoError(h.t, h.cat.DropTable(h.t.Context(), h.ident))
-			createTable(h.t, h, h.client(New()), simple(nil))
-		},
-		"has been dropped since": func(h *testHost) { require.NoError(h.t, h.cat.DropTable(h.t.Context(), h.ident)) },
-		"it is encrypted":        func(h *testHost) { h.setProperties("encryption.key-id", "k") },
-	} {
-		t.Run(want, func(t *testing.T) {
-			h, j := planned(t, simple(nil))
-			change(h)
-			resp, err := h.client(impatient()).Commit(t.Context(), j.request())
-			require.NoError(t, err)
-			require.Equal(t, sinkv1.Outcome_OUTCOME_PERMANENT, resp.GetOutcome(), resp.GetMessage())
-			require.Contains(t, resp.GetMessage(), want)
-			require.Zero(t, h.requests)
-		})
-	}
-}
-
 func TestEvolution_RequiredColumnBetweenLoadAndSend(t *testing.T) { // C29
 	h, j := planned(t, simple(nil))
 	h.before = func(_, _ []byte) error {

@@ -158,6 +158,11 @@ func TestMeanwhile_WhatFilesCannotSatisfyIsRefused(t *testing.T) { // C29, C30, 
 				m["schemas"] = m["schemas"].([]any)[1:]
 			})
 		},
+		"has been removed or replaced": func(h *testHost) { // the id given again to another schema
+			h.rewriteMetadata(func(m map[string]any) {
+				m["schemas"] = []any{map[string]any{"type": "struct", "schema-id": 0, "fields": json.RawMessage(`[` + jsonIntID + `,{"id":2,"name":"name","required":false,"type":"binary"}]`)}}
+			})
+		},
 		"partition spec 0, for which the files were written": func(h *testHost) {
 			h.rewriteMetadata(func(m map[string]any) {
 				m["partition-specs"] = []any{map[string]any{"spec-id": 3, "fields": json.RawMessage(`[{"source-id":1,"field-id":1000,"name":"id","transform":"identity"}]`)}}
@@ -169,6 +174,7 @@ func TestMeanwhile_WhatFilesCannotSatisfyIsRefused(t *testing.T) { // C29, C30, 
 			createTable(h.t, h, h.client(New()), simple(nil))
 		},
 		"has been dropped since": func(h *testHost) { require.NoError(h.t, h.cat.DropTable(h.t.Context(), h.ident)) },
+		"it is encrypted":        func(h *testHost) { h.setProperties("encryption.key-id", "k") },
 	} {
 		for write, stage := range meanwhileWrites {
 			t.Run(want+" during "+write, func(t *testing.T) {

@@ -26,6 +26,25 @@ type cluster struct {
 	procs    []*exec.Cmd
 }
 
+// startOn starts a cluster with the schema lake.b, and answers the absolute pattern of the files to read.
+func startOn(ctx context.Context, bin, data string, threads int, memory string) (*cluster, string, error) {
+	if data == "" {
+		return nil, "", errors.New("--data is missing; test/bench/run.sh makes TPC-H lineitem")
+	}
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := startCluster(ctx, bin, threads, memory)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
+		return nil, "", errors.Join(err, c.stop())
+	}
+	return c, data, nil
+}
+
 func startCluster(ctx context.Context, bin string, threads int, memory string) (*cluster, error) {
 	return startClusterWith(ctx, bin, "", "--slots", "1", "--threads", fmt.Sprint(threads), "--memory", memory)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,21 +16,11 @@ const smallFileBytes = 256 << 10
 
 // compactions times the compaction of a table of small files with and without copying row groups, in turn.
 func compactions(ctx context.Context, bin, data string, n, threads int, memory string) error {
-	if data == "" {
-		return errors.New("--data is missing; test/bench/run.sh makes TPC-H lineitem")
-	}
-	data, err := filepath.Abs(data)
-	if err != nil {
-		return err
-	}
-	c, err := startCluster(ctx, bin, threads, memory)
+	c, data, err := startOn(ctx, bin, data, threads, memory)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.stop() }()
-	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
-		return err
-	}
 	var ratios []time.Duration
 	for i := range n {
 		copied, before, after, err := c.timeCompaction(ctx, data, fmt.Sprintf("c%d", i), true)

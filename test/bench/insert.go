@@ -13,25 +13,15 @@ import (
 
 // insert times INSERT against COPY, in turn: noise that lasts hits both.
 func insert(ctx context.Context, bin, data string, n, threads int, memory string) error {
-	if data == "" {
-		return errors.New("insert: --data is missing; test/bench/run.sh makes TPC-H lineitem")
-	}
-	data, err := filepath.Abs(data)
-	if err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	c, err := startCluster(ctx, bin, threads, memory)
+	c, data, err := startOn(ctx, bin, data, threads, memory)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.stop() }()
-	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
-		return err
-	}
 	var ratios []time.Duration
 	for i := range n + 1 {
 		base, err := timeCopy(ctx, self, data, filepath.Join(c.dir, fmt.Sprintf("copy-%d", i)), threads, memory)

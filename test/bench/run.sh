@@ -13,13 +13,14 @@ if [ ! -f "$cache/done" ]; then
   "$cache/venv/bin/tpchgen-cli" parquet -s 1.6667 --tables lineitem --parts 8 --output-dir "$cache/data"
   touch "$cache/done"
 fi
+"$cache/venv/bin/pip" install --quiet "pyiceberg[sql-sqlite,pyarrow]==0.12.0" # appended with in turn
 go build -o "$cache/bench" ./test/bench
 "$cache/bench" latency
 "$cache/bench" dispatch
 "$cache/bench" dispatch --apart
 "$cache/bench" restart
 go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
-"$cache/bench" contention
+"$cache/bench" contention --venv "$cache/venv"
 "$cache/bench" growth
 "$cache/bench" files
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"

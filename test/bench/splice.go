@@ -37,25 +37,15 @@ type layout struct {
 }
 
 func compare(ctx context.Context, bin, data string, n, threads int, memory string, layouts []layout) error {
-	if data == "" {
-		return errors.New("--data is missing; test/bench/run.sh makes TPC-H lineitem")
-	}
-	data, err := filepath.Abs(data)
-	if err != nil {
-		return err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	c, err := startCluster(ctx, bin, threads, memory)
+	c, data, err := startOn(ctx, bin, data, threads, memory)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.stop() }()
-	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
-		return err
-	}
 	for _, l := range layouts {
 		if err := c.compareLayout(ctx, self, data, l, n, threads, memory); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)

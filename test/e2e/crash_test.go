@@ -230,13 +230,12 @@ func (s *crashStage) renewSupervisor(t *testing.T) {
 
 // execute runs a statement through the client, which bears with a scheduler that is away.
 func (s *crashStage) execute(t *testing.T, key, text string) error {
-	for begun := time.Now(); ; {
-		_, err := s.ask(t, key, text, nil)
-		if !errors.Is(err, client.ErrUnreachable) || time.Since(begun) > harness.Patience {
-			return err
-		}
-		time.Sleep(50 * time.Millisecond) // it died while it was dialled: nothing was submitted
-	}
+	var err error
+	harness.Soon(harness.Patience, func() bool { // if it died while it was dialled nothing was submitted
+		_, err = s.ask(t, key, text, nil)
+		return !errors.Is(err, client.ErrUnreachable)
+	})
+	return err
 }
 
 // ask is execute with settings. It returns how many rows came back.

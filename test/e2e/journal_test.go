@@ -153,7 +153,7 @@ func TestJournal_WritesThatFail(t *testing.T) {
 	require.Equal(t, fmt.Sprint(ok), c.Value("SELECT count(*) FROM lake.i.t"))
 	require.Equal(t, ok, c.Table("i", "t").Snapshots)
 	harness.Eventually(t, "no file is orphaned", func() bool { return len(c.Table("i", "t").DataOrphans()) == 0 })
-	for _, j := range c.Jobs() { // an end that took several tries is told like any other
+	for _, j := range c.Jobs() { // every job that ended is told
 		if end := map[string]string{"Successful": "COMPLETE", "Failed": "FAIL"}[j.State]; strings.HasPrefix(j.Statement, "INSERT") {
 			require.NotEmpty(t, end, j.State)
 			for _, e := range awaitLineage(t, c, j.ID, end) { // one may come twice: that it was delivered is a write, too

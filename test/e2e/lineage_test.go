@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/test/harness"
 )
 
@@ -209,4 +211,26 @@ func TestLineage_NothingIsLostInACrash(t *testing.T) {
 			harness.Eventually(t, "the commit is reported", func() bool { return len(lines[map[string]any](t, filepath.Join(c.Dir, "reports.jsonl"))) > 0 })
 		})
 	}
+}
+
+// TestLineage_OfAnEndThatIsHardToJournal: an end that is journalled at the third try tells of the same run as any other, whichever write it is.
+func TestLineage_OfAnEndThatIsHardToJournal(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t, harness.Options{Executors: 1, Config: tellConfig})
+	c.SQL("CREATE SCHEMA lake.d; CREATE TABLE lake.d.t (id BIGINT, name VARCHAR); INSERT INTO lake.d.t VALUES (1, 'x')")
+	planned := 0
+	for passing := 1; passing < 6; passing++ {
+		c.Scheduler.Terminate(t)
+		c.StartScheduler(fmt.Sprintf("%s=journal.write.before-commit=%d*off->2*error(no space)->off", fault.Env, passing))
+		c.AwaitExecutors(1)
+		c.Fail(1, "INSERT INTO lake.d.t SELECT CAST(name AS BIGINT), name FROM lake.d.t")
+		events := awaitLineage(t, c, c.Jobs()[0].ID, "FAIL")
+		for _, e := range events { // one may come twice: that it was delivered is a write, too
+			require.Equal(t, events[0].Outputs == nil, e.Outputs == nil, "each tells what the run writes, or none does: %v", events)
+		}
+		if len(events[0].Outputs) > 0 {
+			planned++
+		}
+	}
+	require.Positive(t, planned, "some of the writes that failed came after the plan")
 }
