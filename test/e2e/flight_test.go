@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -29,10 +28,7 @@ func flightCluster(t *testing.T, opts harness.Options) (*harness.Cluster, string
 // flightClusterWith adds keys to the section flight.
 func flightClusterWith(t *testing.T, opts harness.Options, keys string) (*harness.Cluster, string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
+	addr := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 	opts.Config += fmt.Sprintf("flight:\n  listen: %s\n%s", addr, keys)
 	return harness.New(t, opts), addr
 }

@@ -39,7 +39,7 @@ func New(t testing.TB, opts Options) *Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "signet-e2e-") //nolint:usetesting // t.TempDir is too long for the sockets below it
 	require.NoError(t, err)
-	c := &Cluster{Dir: dir, t: t, owner: t, opts: opts}
+	c := &Cluster{Dir: dir, t: t, owner: t, opts: opts, port: FreePort(t)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.showLogs()
@@ -80,7 +80,7 @@ func (c *Cluster) launchScheduler(env []string) <-chan string {
 	return lines
 }
 
-// StartScheduler starts the scheduler, at the address that it had before if it had one.
+// StartScheduler starts the scheduler, always at the same address.
 func (c *Cluster) StartScheduler(env ...string) {
 	c.t.Helper()
 	lines := c.launchScheduler(env)
@@ -92,11 +92,6 @@ func (c *Cluster) StartScheduler(env ...string) {
 		require.True(c.t, found, line)
 	case <-time.After(Patience):
 		c.t.Fatalf("the scheduler does not start:\n%s", tail(c.SchedulerLog()))
-	}
-	if c.port == 0 {
-		_, err := fmt.Sscanf(c.Address[strings.LastIndexByte(c.Address, ':')+1:], "%d", &c.port)
-		require.NoError(c.t, err)
-		c.writeConfig()
 	}
 }
 
