@@ -141,7 +141,8 @@ func (s *Server) resolveSource(ctx context.Context, j *job, u *executorv1.Unreso
 	if u.Path != "" {
 		paths = []string{u.Path}
 		if function = readerFor(u.Path); function == "" {
-			return nil, fail(codeUser, "write read_parquet('…'), read_csv('…') or read_json('…')", "%q: its name does not say what kind of file it is", u.Path)
+			return nil, fail(codeUser, "write read_parquet('…'), read_csv('…') or read_json('…'); of a table with such a name also its schema's, as in s.\"a/b\"",
+				"%q: its name does not say what kind of file it is", u.Path)
 		}
 	}
 	files, err := s.resolveFiles(ctx, j, paths)

@@ -58,7 +58,10 @@ func (s *Server) plannedWrite(j *job, st sql.Statement) (*planned, error) {
 // covered is what of a table lies in the scope of a write.
 type covered struct {
 	files, rows int64
-	deletes     bool // some of the rows may be deleted already
+	deletes     bool   // some of the rows may be deleted already
+	partly      string // a file of which the filter may cover some rows only; empty: none
+	elsewhere   string // a file of another partition spec than the write's; empty: none
+	spec        int32  // its spec
 }
 
 // dryRun says what a planned write would do to its table as it is now.
@@ -191,6 +194,9 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := c.wholly(p); err != nil {
+		return "", err
+	}
 	what := fmt.Sprintf("%d files with %d rows", c.files, c.rows)
 	if c.deletes {
 		what += ", deleted ones included"
@@ -199,7 +205,7 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 	case p.scope.GetPartitions():
 		return "removes: of the table's " + what + " those in the partitions that are written", nil
 	case p.scope.GetFilter() != nil:
-		return "removes: of up to " + what + " those that match; a file that matches in part refuses the statement", nil
+		return "removes: " + what + ", all of which match; a file added meanwhile that matches in part refuses the statement", nil
 	}
 	return "removes: " + what, nil
 }
@@ -208,13 +214,43 @@ func (s *Server) removesLine(j *job, p *planned) (string, error) {
 func (s *Server) covers(j *job, p *planned) (c covered, err error) {
 	req := &sinkv1.PlanScanRequest{Table: p.target.ref(), Ref: p.branch, Filter: p.scope.GetFilter()}
 	err = s.overCrashes(j.ctx, "PlanScan", func() error {
-		c, err = s.coversOnce(j.ctx, j, p.target, req)
+		c, err = s.coversOnce(j.ctx, j, p.target, req, p.spec.GetSpecId())
 		return err
 	})
 	return c, err
 }
 
-func (s *Server) coversOnce(ctx context.Context, j *job, t *target, req *sinkv1.PlanScanRequest) (c covered, err error) {
+// wholly refuses what the commit would refuse, now that nothing has been read or written: an overwrite removes whole files.
+func (c covered) wholly(p *planned) error {
+	switch {
+	case c.partly != "":
+		return fail(codeUser, "use a condition on partition columns, or DELETE and INSERT",
+			"%s: data file %s: the condition may hold for some of its rows only, and an overwrite removes whole files", p.target, c.partly)
+	case c.elsewhere != "" && p.scope.GetPartitions() && len(p.spec.GetPartition()) > 0:
+		return fail(codeUser, "rewrite the table's data files, or overwrite with REPLACE WHERE",
+			"%s: data file %s is of partition spec %d, and the rows are written for spec %d: which of its rows the overwrite covers cannot be told", p.target, c.elsewhere, c.spec, p.spec.GetSpecId())
+	}
+	return nil
+}
+
+// removable checks before an overwrite runs that it can be committed. What others do meanwhile, the commit checks.
+func (s *Server) removable(j *job, p *planned) error {
+	several := p.scope.GetPartitions() && p.spec.GetSpecId() > 0 // with the first spec alone there is nothing to find out
+	if p.mode != sinkv1.WriteMode_WRITE_MODE_OVERWRITE || p.spec.GetBaseVersion() == "" || p.scope.GetFilter() == nil && !several {
+		return nil
+	}
+	plugin, err := s.steadyPlugin(j.ctx, p.target)
+	if err != nil || !slices.Contains(plugin.Describe().GetCapabilities(), sinkv1.Capability_CAPABILITY_PLAN_SCAN) {
+		return err
+	}
+	c, err := s.covers(j, p)
+	if err != nil {
+		return err
+	}
+	return c.wholly(p)
+}
+
+func (s *Server) coversOnce(ctx context.Context, j *job, t *target, req *sinkv1.PlanScanRequest, spec int32) (c covered, err error) {
 	lease, sink, err := s.readLease(ctx, j.id, t)
 	if err != nil {
 		return c, err
@@ -235,6 +271,12 @@ func (s *Server) coversOnce(ctx context.Context, j *job, t *target, req *sinkv1.
 		}
 		for _, f := range m.Files {
 			c.files, c.rows, c.deletes = c.files+1, c.rows+f.RecordCount, c.deletes || len(f.Deletes) > 0
+			if req.Filter != nil && !f.Matched {
+				c.partly = f.Uri
+			}
+			if f.SpecId != spec {
+				c.elsewhere, c.spec = f.Uri, f.SpecId
+			}
 		}
 	}
 }
@@ -249,11 +291,18 @@ func conflictText(p *planned) string {
 	case sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		return "fails if the table is changed meanwhile"
 	}
+	after := " after version " + orNone(p.spec.GetBaseVersion())
+	if p.mode == sinkv1.WriteMode_WRITE_MODE_OVERWRITE {
+		if p.planner == nil {
+			return "none: rows that others add before the commit are removed as well"
+		}
+		return "fails if others add rows in its scope" + after + ", unless it writes none itself"
+	}
 	rows := "rows in its scope"
 	if filter := p.scope.GetFilter(); filter != nil && p.mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
 		rows = "rows with " + plan.PredicateText(filter, p.spec.GetSchema())
 	}
-	return "fails if others change or add " + rows + " after version " + orNone(p.spec.GetBaseVersion()) + ", as the table's isolation level has it"
+	return "fails if others change or add " + rows + after + ", as the table's isolation level has it"
 }
 
 func orNone(version string) string {

@@ -225,6 +225,9 @@ func (s *Server) runInsert(j *job, st *sql.Insert) error {
 	if err != nil {
 		return err
 	}
+	if err := s.removable(j, p); err != nil {
+		return err
+	}
 	return s.runPlanned(j, p)
 }
 

@@ -20,10 +20,22 @@ func (j *job) wapID(p *planned) string {
 	return ""
 }
 
+func unstaged(p *planned) string {
+	switch {
+	case p.adds != nil:
+		return "ADD FILES"
+	case p.mode == sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		return "CREATE OR REPLACE TABLE"
+	}
+	return "CREATE TABLE AS"
+}
+
 // mayStage checks what the sink makes of the setting: a table that does not ask for staged writes is written to at once, as by other engines.
 func (j *job) mayStage(p *planned, staged string) error {
 	asked := j.wapID(p)
 	switch {
+	case j.settings().WapID != "" && (p.adds != nil || p.mode == sinkv1.WriteMode_WRITE_MODE_CREATE || p.mode == sinkv1.WriteMode_WRITE_MODE_REPLACE):
+		j.warn(fmt.Sprintf("%s is ignored: %s is never staged, and changes table %s at once", plan.SettingWapID, unstaged(p), p.target))
 	case staged != "" && staged != asked:
 		return fail(codeInternal, "", "table %s: the sink stages the write as wap.id %q, and %q was asked for", p.target, staged, asked)
 	case staged != "" && p.branch != "":

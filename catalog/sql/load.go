@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/fault"
 )
 
@@ -34,22 +35,39 @@ func (c *Catalog) load(ctx context.Context, id catalog.Ident) (*version, error) 
 		return nil, err
 	}
 	key := namespaceKey(id.Namespace())
+	gone := ""
+	for {
+		location, err := c.pointer(ctx, id, key)
+		if err != nil {
+			return nil, err
+		}
+		v, err := c.readVersion(ctx, location)
+		switch {
+		case err == nil:
+			return v, nil
+		case !errors.Is(err, storage.ErrNotFound):
+			return nil, fmt.Errorf("table %s: %w", id, err)
+		case location == gone:
+			return nil, fmt.Errorf("table %s is in the catalog, and its metadata file %s is not there; if its storage is not mounted, mount it: %w", id, location, catalog.ErrUnreadable)
+		}
+		gone = location // which another writer may have removed since it was looked up
+	}
+}
+
+// pointer looks up where a table's metadata is.
+func (c *Catalog) pointer(ctx context.Context, id catalog.Ident, key string) (string, error) {
 	var location stdsql.NullString
 	err := c.db.row(ctx, `SELECT metadata_location FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3`+c.db.isTable(),
 		[]any{c.catalogName, key, id.Table()}, &location)
 	switch {
 	case errors.Is(err, errNoRows):
-		return nil, c.missing(ctx, id, key)
+		return "", c.missing(ctx, id, key)
 	case err != nil:
-		return nil, fmt.Errorf("look up table %s: %w", id, err)
+		return "", fmt.Errorf("look up table %s: %w", id, err)
 	case !location.Valid:
-		return nil, fmt.Errorf("table %s: its row has no metadata location: %w", id, catalog.ErrPermanent)
+		return "", fmt.Errorf("table %s: its row has no metadata location: %w", id, catalog.ErrPermanent)
 	}
-	v, err := c.readVersion(ctx, location.String)
-	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", id, err)
-	}
-	return v, nil
+	return location.String, nil
 }
 
 // missing says what is missing. If that cannot be found out, the table still is.

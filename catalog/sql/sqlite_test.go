@@ -193,7 +193,7 @@ func TestLoad_OthersMetadata(t *testing.T) {
 
 	for loc, want := range map[string]string{
 		"s3://bucket/m.json":           "only file:// is served",
-		"file://" + dir + "/none.json": "file not found",
+		"file://" + dir + "/none.json": "is not there",
 		"":                             "not an absolute path",
 	} {
 		_, err = db.Exec(`UPDATE iceberg_tables SET metadata_location = ?`, loc)

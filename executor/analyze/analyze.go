@@ -189,13 +189,17 @@ func (a *analysis) bind() error {
 	if err != nil {
 		return err
 	}
+	untyped, err := a.untyped(cols)
+	if err != nil {
+		return err
+	}
 	bound := make([]*planv1.Column, len(cols)) // as DuckDB has them, whatever is said of literals
 	for i, c := range cols {
 		bound[i] = &planv1.Column{Name: c.GetName(), Type: c.GetType(), EngineType: c.GetEngineType()}
 		if i < len(a.literals) && a.literals[i] {
 			c.StringLiteral = true
 		}
-		if i < len(a.nulls) && a.nulls[i] { // an untyped NULL goes into a column of any type
+		if i < len(a.nulls) && a.nulls[i] || untyped[i] { // an untyped NULL goes into a column of any type
 			c.StringLiteral, c.EngineType = true, `"NULL"`
 			c.Type = &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_STRING}
 		}

@@ -84,6 +84,25 @@ func TestAnalyze_Values(t *testing.T) {
 	t.Log(out.Sql, out.PlanText)
 }
 
+// A column that is nothing but NULL goes into a column of any type, wherever the NULL stands; DuckDB calls it INTEGER.
+func TestAnalyze_UntypedNulls(t *testing.T) {
+	for query, want := range map[string][]string{
+		"SELECT i, s FROM (VALUES (3, NULL)) v(i, s) WHERE i > 1":                                                         {"INTEGER", `"NULL"`},
+		"SELECT * FROM (SELECT 9 AS i, NULL AS i, NULL::INTEGER AS j) q":                                                  {"INTEGER", `"NULL"`, "INTEGER"},
+		"SELECT x.i, x.s, y.s FROM (SELECT 1 AS i, NULL AS s) x LEFT JOIN (SELECT 1 AS i, 2 AS s) y USING (i) ORDER BY 1": {"INTEGER", `"NULL"`, "INTEGER"},
+		"SELECT NULL AS a UNION ALL SELECT NULL":                                                                          {`"NULL"`},
+		"SELECT NULL AS a UNION ALL SELECT 1":                                                                             {"INTEGER"},
+		"SELECT coalesce(NULL, NULL) AS a, CASE WHEN i > 0 THEN i END FROM (SELECT 1 AS i) q":                             {`"NULL"`, "INTEGER"},
+		"SELECT nullif(i, 1) FROM (SELECT 1 AS i) q":                                                                      {"INTEGER"},
+	} {
+		var types []string
+		for _, c := range ok(t, query).Columns {
+			types = append(types, c.EngineType)
+		}
+		require.Equal(t, want, types, query)
+	}
+}
+
 func TestAnalyze_TwoRounds(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "COPY (SELECT i, i % 7 AS g, 'x' || i AS s FROM range(300000) t(i)) TO '$DIR/f.parquet'")
@@ -101,6 +120,25 @@ func TestAnalyze_TwoRounds(t *testing.T) {
 	require.Equal(t, []int64{122880, 122880, 54240}, out.Stats[0].Files[0].RowGroupRows)
 	require.EqualValues(t, 300000, out.Stats[0].Files[0].Rows)
 	require.Len(t, out.Stats[0].Columns, 3)
+}
+
+// Files with a column of the name by which DuckDB numbers rows are read whole.
+func TestAnalyze_RowNumbersOfTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "COPY (SELECT i AS File_Row_Number FROM range(300000) t(i)) TO '$DIR/own.parquet'", "COPY (SELECT i FROM range(300000) t(i)) TO '$DIR/f.parquet'")
+	for query, groups := range map[string]int{
+		"SELECT * FROM '" + dir + "/own.parquet'":                                     0,
+		"SELECT * FROM read_parquet('" + dir + "/f.parquet', file_row_number = true)": 3,
+		"SELECT * FROM '" + dir + "/f.parquet'":                                       3,
+	} {
+		u := ok(t, query).Unresolved[0]
+		path := u.Path
+		if path == "" {
+			path = u.Paths[0]
+		}
+		out := ok(t, query, resolve(t, u, path))
+		require.Len(t, out.Stats[0].Files[0].RowGroupRows, groups, query)
+	}
 }
 
 func req(sql string) *executorv1.Analyze { return &executorv1.Analyze{Sql: sql, NowMicros: nowMicros} }

@@ -2,6 +2,8 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -36,8 +38,20 @@ func (a *analysis) bindSource(src *planv1.Source) error {
 	if err != nil {
 		return err
 	}
+	if hidesRowNumbers(src, cols) {
+		for _, f := range files {
+			f.RowGroupRows = nil
+		}
+	}
 	a.out.Stats = append(a.out.Stats, &executorv1.SourceStats{View: src.GetView(), Files: files, Columns: cols})
 	return nil
+}
+
+// hidesRowNumbers reports whether files have a column by the name by which DuckDB numbers rows: ranges of their rows cannot be read.
+func hidesRowNumbers(src *planv1.Source, cols []*planv1.Column) bool {
+	const name = "file_row_number"
+	_, asked := src.GetFile().GetOptions()[name]
+	return src.GetFile() != nil && !asked && slices.ContainsFunc(cols, func(c *planv1.Column) bool { return strings.EqualFold(c.GetName(), name) })
 }
 
 // fileStats lists every file once: rows and row groups of Parquet files, the pinned size of others.

@@ -119,7 +119,8 @@ func (v *tableView) loadLineage(ctx context.Context) error {
 func deleteFileError(f *planv1.PinnedFile, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return userErrorf("run the statement again; it will read the files as they are then", "a delete file of %s was there when the job was planned and is gone: %v", displayName(f), err)
+		return userErrorf("run the statement again, in case the table has been written anew meanwhile; otherwise the table is damaged: restore the file, or read another version of it",
+			"a delete file of data file %s is not there: %v", displayName(f), err)
 	case errors.Is(err, errVector), errors.Is(err, errPositions):
 		return userErrorf("the table is damaged; read an older version of it, or restore the file", "data file %s: %v", displayName(f), err)
 	}
@@ -134,8 +135,8 @@ func checkDeletes(f *planv1.PinnedFile) error {
 			return deleteFileError(f, err)
 		}
 		if d.GetSizeBytes() > 0 && st.Size() != d.GetSizeBytes() {
-			return userErrorf("run the statement again; it will read the files as they are then", "a delete file of %s has changed since the job was planned: %s: %d bytes then, %d now",
-				displayName(f), d.GetPath(), d.GetSizeBytes(), st.Size())
+			return userErrorf("restore the file, or read another version of the table", "delete file %s of data file %s has %d bytes, and its manifest says %d: the table is damaged",
+				d.GetPath(), displayName(f), st.Size(), d.GetSizeBytes())
 		}
 	}
 	return nil

@@ -90,6 +90,23 @@ func TestTableScan_LeavesDeletedRowsOut(t *testing.T) {
 	require.Contains(t, ids(t, inst), " 3 5 6 7 8 10 11 12 13 14 16 17 18 19 20}")
 }
 
+// A table may have columns of the names that DuckDB has for its own of every file.
+func TestTableScan_ColumnsCalledAsDuckDBsOwn(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "COPY (SELECT i AS id, i * 10 AS file_row_number, 'n' || i AS \"FileName\", 'x' AS filename_ FROM range(10) r(i)) TO '$DIR/a.parquet' (FIELD_IDS {id: 1, file_row_number: 2, FileName: 3, filename_: 4})")
+	f := &planv1.PinnedFile{Path: dir + "/a.parquet", Name: "file://" + dir + "/a.parquet", FirstRow: 2, EndRow: 8}
+	f.Deletes = []*planv1.DeleteFile{positionsFile(t, dir, "p.parquet", "('"+f.Name+"', 3), ('"+f.Name+"', 0)")}
+	write(t, dir, "COPY (SELECT 50::BIGINT AS file_row_number) TO '$DIR/eq.parquet' (FIELD_IDS {file_row_number: 2})")
+	f.Deletes = append(f.Deletes, equalityFile(dir, "eq.parquet", 2))
+	src := table("v", "t", []*planv1.Field{fld(1, "id", i64), fld(2, "file_row_number", i64), fld(3, "FileName", str), fld(4, "filename_", str)}, []*planv1.PinnedFile{f})
+	src.GetTable().WithPositions = true
+	inst := bind(t, src)
+	require.Equal(t, []string{
+		"{'id': 2, 'file_row_number': 20, 'FileName': n2, 'filename_': x, 'pos': 2, 'f': true}", "{'id': 4, 'file_row_number': 40, 'FileName': n4, 'filename_': x, 'pos': 4, 'f': true}",
+		"{'id': 6, 'file_row_number': 60, 'FileName': n6, 'filename_': x, 'pos': 6, 'f': true}", "{'id': 7, 'file_row_number': 70, 'FileName': n7, 'filename_': x, 'pos': 7, 'f': true}",
+	}, text(t, inst, "SELECT * EXCLUDE ("+fileColumn+", "+positionColumn+"), "+positionColumn+" AS pos, "+fileColumn+" = '"+f.Name+"' AS f FROM v ORDER BY id"))
+}
+
 func TestTableScan_EqualityDeletes(t *testing.T) {
 	dir := t.TempDir()
 	f := dataFiles(t, dir, 2)
@@ -193,7 +210,7 @@ func TestTableScan_DamagedDeletesAreNamed(t *testing.T) {
 		})
 	}
 	write(t, dir, `COPY (SELECT 'a' AS file_path, 'b' AS pos) TO '$DIR/odd.parquet'`, `COPY (SELECT 'a' AS file_path, NULL::BIGINT AS pos) TO '$DIR/null.parquet'`)
-	for file, want := range map[string]string{"odd.parquet": "no columns file_path and pos", "null.parquet": "a path or a position is missing", "gone.parquet": "and is gone"} {
+	for file, want := range map[string]string{"odd.parquet": "no columns file_path and pos", "null.parquet": "a path or a position is missing", "gone.parquet": "is not there"} {
 		f := dataFiles(t, dir, 1)
 		f[0].Name = "a"
 		f[0].Deletes = []*planv1.DeleteFile{{Content: planv1.FileContent_FILE_CONTENT_POSITION_DELETES, Path: filepath.Join(dir, file)}}

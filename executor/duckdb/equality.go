@@ -23,7 +23,7 @@ func (v *tableView) equalityJoins(ctx context.Context, g *fileGroup) (string, er
 	if err != nil {
 		return "", err
 	}
-	names := g.mapper.topNames()
+	names, _ := g.mapper.readNames()
 	var out strings.Builder
 	for n, s := range sets {
 		deleted := &mapper{schema: s.schema, fields: v.scan.GetSchema().GetFields(), names: v.names}

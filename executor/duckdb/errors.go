@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -95,6 +96,10 @@ func fromDuckDB(de *duckdb.Error) *planv1.Error {
 		if strings.Contains(de.Msg, "DEFAULT is not allowed") {
 			out.Hint = "leave the column out of the INSERT's list of columns: it becomes its write default, or NULL"
 		}
+	case duckdb.ErrorTypeInvalidInput:
+		if strings.Contains(de.Msg, "More than one row returned by a subquery") {
+			out.Hint = "make the subquery give one row: with an aggregate, a condition, or LIMIT 1"
+		}
 	case duckdb.ErrorTypeOutOfMemory:
 		out.Hint = "raise the executor's memory limit, or run fewer slots on it"
 	}
@@ -129,6 +134,9 @@ func classOf(de *duckdb.Error) planv1.ErrorClass {
 // maxHint bounds what is taken over of DuckDB's advice, in bytes.
 const maxHint = 600
 
+// setsSomething finds advice to change a setting of DuckDB.
+var setsSomething = regexp.MustCompile(`(?i)\b(SET|PRAGMA)\s+(GLOBAL\s+|SESSION\s+)?\w+\s*=`)
+
 // splitText keeps the first line as the message and DuckDB's own advice as the hint; the quoted query (LINE 1: ...) is not what the user typed,
 // and stack traces are for logs.
 func splitText(msg string) (first, hint string) {
@@ -137,6 +145,9 @@ func splitText(msg string) (first, hint string) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "Stack Trace") || strings.HasPrefix(line, "LINE ") {
 			break
+		}
+		if setsSomething.MatchString(line) { // which no statement of Signet may
+			continue
 		}
 		if line != "" && len(hint)+len(line) < maxHint { // candidate functions may fill pages
 			hint = strings.TrimSpace(hint + " " + line)

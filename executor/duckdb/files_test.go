@@ -331,6 +331,16 @@ func TestFiles_Broken(t *testing.T) { // X8
 	}
 }
 
+// DuckDB's advice to change a setting is none: no statement of Signet may.
+func TestPlanError_AdvisesWhatCanBeDone(t *testing.T) {
+	inst := locked(t)
+	_, err := inst.Conn().ExecContext(t.Context(), "SELECT (SELECT 'a' UNION ALL SELECT 'b')")
+	requireUser(t, err, "More than one row returned by a subquery")
+	require.Equal(t, "make the subquery give one row: with an aggregate, a condition, or LIMIT 1", PlanError(err).Hint)
+	_, hint := splitText("Some Error: x\n\nUse SET some_setting = 3 to allow it.\nOr do y.")
+	require.Equal(t, "Or do y.", hint)
+}
+
 func TestPlanError_UsersNames(t *testing.T) { // X5: names come back as they were typed
 	dir := t.TempDir()
 	mustWriteFile(t, dir+"/bad [1].parquet", "PAR1 and then nothing of use PAR1")

@@ -82,6 +82,28 @@ func (m *mapper) topNames() []string {
 	return names
 }
 
+// hidden are the columns that DuckDB has for every Parquet file, but for one that has a column of the name.
+var hidden = []string{"filename", "file_row_number"}
+
+// readNames are the names by which the file's columns are read: topNames, and others where a column of the file would hide one of DuckDB's own. renamed
+// says that there are such.
+func (m *mapper) readNames() (names []string, renamed bool) {
+	names = m.topNames()
+	used := map[string]bool{}
+	for _, name := range names {
+		used[strings.ToLower(name)] = true
+	}
+	for n, name := range names {
+		if !slices.Contains(hidden, strings.ToLower(name)) {
+			continue
+		}
+		for renamed = true; used[strings.ToLower(name)]; name += "_" {
+		}
+		used[name], names[n] = true, name
+	}
+	return names, renamed
+}
+
 func (m *mapper) column(f *planv1.Field, names []string) (string, error) {
 	sqlType, err := SQLType(f.GetType())
 	if err != nil {

@@ -20,8 +20,20 @@ func displayName(f *planv1.PinnedFile) string {
 	return f.GetPath()
 }
 
-// checkPin compares a file with what was planned (S73). A file pinned without size and time (both 0) only has to exist; one
-// without a time is a table's data file, which never changes but for its size.
+// checkTableFile is checkPin for a file of a table, which no writer changes.
+func checkTableFile(f *planv1.PinnedFile) error {
+	const hint = "run the statement again, in case the table has been written anew meanwhile; otherwise the table is damaged: restore the file, or read another version of it"
+	st, err := os.Stat(f.GetPath())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return userErrorf(hint, "data file %s of the table is not there", displayName(f))
+	case err == nil && !st.IsDir() && f.GetSizeBytes() > 0 && f.GetSizeBytes() != st.Size():
+		return userErrorf(hint, "data file %s of the table has %d bytes, and its manifest says %d", displayName(f), st.Size(), f.GetSizeBytes())
+	}
+	return checkPin(f)
+}
+
+// checkPin compares a file with what was planned (S73). A file pinned without size and time (both 0) only has to exist.
 func checkPin(f *planv1.PinnedFile) error {
 	st, err := os.Stat(f.GetPath())
 	switch {

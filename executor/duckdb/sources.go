@@ -32,7 +32,11 @@ func (b *boundSource) checkPins() error {
 			continue
 		}
 		last = f.GetPath()
-		if err := checkPin(f); err != nil {
+		check := checkPin
+		if b.src.GetTable() != nil {
+			check = checkTableFile
+		}
+		if err := check(f); err != nil {
 			return err
 		}
 		if err := checkDeletes(f); err != nil {
@@ -239,6 +243,7 @@ func (b *boundSource) userNames(text string) *strings.Replacer {
 		if !strings.Contains(text, f.GetPath()) && !strings.ContainsAny(f.GetPath(), "*?[") {
 			continue
 		}
+		pairs = append(pairs, displayName(f), displayName(f)) // which may end with the path
 		if pattern, err := globEscape(f.GetPath()); err == nil && pattern != f.GetPath() {
 			pairs = append(pairs, pattern, displayName(f))
 		}

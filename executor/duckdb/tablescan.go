@@ -191,7 +191,15 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 		return nil, err
 	}
 	r := &reader{function: "read_parquet", format: formatParquet, options: map[string]string{"hive_partitioning": "false", "union_by_name": "false"}}
-	if g.deleted || v.scan.GetWithPositions() {
+	names, renamed := g.mapper.readNames()
+	for n := range names {
+		names[n] = Ident(names[n])
+	}
+	alias := ""
+	switch {
+	case renamed: // which makes DuckDB's own columns visible, and its options for them impossible
+		alias = " AS signet_file(" + strings.Join(names, ", ") + ")"
+	case g.deleted || v.scan.GetWithPositions():
 		r = r.with("filename", "true").with("file_row_number", "true")
 	}
 	var parts []string
@@ -199,7 +207,9 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 		reader := r
 		var where []string
 		if s.end != 0 {
-			reader = reader.with("file_row_number", "true")
+			if !renamed {
+				reader = reader.with("file_row_number", "true")
+			}
 			where = append(where, fmt.Sprintf("file_row_number BETWEEN %d AND %d", s.first, s.end-1))
 		}
 		if g.deleted {
@@ -209,7 +219,7 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 		if err != nil {
 			return nil, err
 		}
-		part := "SELECT " + projection + " FROM " + call + joins
+		part := "SELECT " + projection + " FROM " + call + alias + joins
 		if len(where) > 0 {
 			part += " WHERE " + strings.Join(where, " AND ")
 		}
@@ -219,7 +229,7 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 }
 
 func (v *tableView) projection(g *fileGroup) (string, error) {
-	names := g.mapper.topNames()
+	names, _ := g.mapper.readNames()
 	var parts []string
 	for _, f := range v.scan.GetSchema().GetFields() {
 		expr, err := g.mapper.column(f, names)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -103,7 +105,14 @@ func toRefusal(op string, err error) error {
 		}
 		return refuse(m.kind, "%s: %s", op, m.err)
 	}
-	return refuse(kindRetryable, "%s failed", op)
+	var errno syscall.Errno // which says what is wrong with the storage, and names nothing
+	switch {
+	case !errors.As(err, &errno):
+		return refuse(kindRetryable, "%s failed", op)
+	case errors.Is(errno, syscall.EROFS), errors.Is(errno, fs.ErrPermission):
+		return refuse(kindPermanent, "%s: %s", op, errno)
+	}
+	return refuse(kindRetryable, "%s failed: %s", op, errno)
 }
 
 // refusals maps sentinels to kinds, the more telling first.

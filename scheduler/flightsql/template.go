@@ -103,7 +103,7 @@ func (t *template) findMarks(toks []sql.Token) error {
 			return t.refuse(m, fmt.Sprintf("a statement has at most %d parameters", maxParameters))
 		}
 		if m.start < t.query.Offset || m.end > t.query.Offset+len(t.query.Text) {
-			return t.refuse(m, "parameters stand for values, in a query")
+			return t.refuse(m, "parameters stand for values in the query of SELECT, INSERT and CREATE TABLE AS; DELETE, UPDATE and MERGE take none")
 		}
 		t.marks = append(t.marks, m)
 	}

@@ -84,6 +84,19 @@ func (c *CompactTasks) shares() [][]*planv1.PinnedFile {
 	if groups > 0 {
 		out = append(out, share)
 	}
+	return fewer(out, c.Request.Limits.MaxTasks)
+}
+
+// fewer joins neighbours until there are at most so many shares; 0: as many as there are.
+func fewer(shares [][]*planv1.PinnedFile, most int) [][]*planv1.PinnedFile {
+	if most <= 0 || len(shares) <= most {
+		return shares
+	}
+	out := make([][]*planv1.PinnedFile, most)
+	for i, share := range shares {
+		at := i * most / len(shares)
+		out[at] = append(out[at], share...)
+	}
 	return out
 }
 

@@ -78,3 +78,23 @@ func TestCompactTasks_SmallGroupsShareATask(t *testing.T) {
 	require.Len(t, c.Reads().Files, 5)
 	require.Contains(t, p.Plan().Explain(), "planned on version 7")
 }
+
+// signet.max_tasks bounds the tasks of a compaction as those of a query.
+func TestCompactTasks_AtMostAsManyAsAreAllowed(t *testing.T) {
+	var shares [][]*planv1.PinnedFile
+	for i := range 7 {
+		shares = append(shares, []*planv1.PinnedFile{{Name: string(rune('a' + i))}})
+	}
+	for most, want := range map[int]int{0: 7, 1: 1, 3: 3, 6: 6, 7: 7, 100: 7} {
+		var names string
+		got := fewer(shares, most)
+		for _, share := range got {
+			require.NotEmpty(t, share)
+			for _, f := range share {
+				names += f.Name
+			}
+		}
+		require.Len(t, got, want)
+		require.Equal(t, "abcdefg", names)
+	}
+}

@@ -121,7 +121,7 @@ func (b *builder) check() error {
 	total := 0
 	for _, s := range b.plan.Stages {
 		if s.Tasks() > b.limits.MaxTasks {
-			return &Error{Message: fmt.Sprintf("stage %d has %d tasks; at most %d are allowed", s.ID, s.Tasks(), b.limits.MaxTasks), Hint: "set signet.max_tasks or signet.partitions lower"}
+			return &Error{Message: fmt.Sprintf("stage %d has %d tasks; at most %d are allowed", s.ID, s.Tasks(), b.limits.MaxTasks), Hint: "set signet.partitions lower, or signet.max_tasks higher"}
 		}
 		total += s.Tasks()
 	}

@@ -16,6 +16,9 @@ func Parse(text string) (Statement, error) {
 			return nil, p.fail("more than one statement", "send one statement at a time; signet sql -f FILE runs a script")
 		}
 	}
+	if err := p.refuseReserved(); err != nil {
+		return nil, err
+	}
 	return p.statement()
 }
 
@@ -223,5 +226,5 @@ func (p *parser) explain() (Statement, error) {
 	if explainable(inner) {
 		return &Explain{Statement: inner, Analyze: analyze}, nil
 	}
-	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE, CREATE TABLE AS and ADD FILES")
+	return nil, p.failAt(at, "this statement runs at once and has no plan", "EXPLAIN takes SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE, CREATE TABLE AS and ADD FILES")
 }

@@ -146,7 +146,7 @@ func (p *parser) validate() (Statement, error) {
 		return nil, err
 	}
 	if !writesRows(inner) {
-		return nil, p.failAt(at, "this statement writes no rows: there is nothing to validate", "VALIDATE takes INSERT, CREATE TABLE AS and ADD FILES")
+		return nil, p.failAt(at, "this statement writes no rows: there is nothing to validate", "VALIDATE takes INSERT, DELETE, UPDATE, MERGE, CREATE TABLE AS and ADD FILES")
 	}
 	return &Validate{Statement: inner}, nil
 }

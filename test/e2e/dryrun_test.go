@@ -13,7 +13,8 @@ import (
 func TestValidate_RunsTheChecks(t *testing.T) {
 	t.Parallel()
 	c := harness.New(t, harness.Options{Executors: 1})
-	c.SQL("CREATE SCHEMA lake.v; CREATE TABLE lake.v.t (id INTEGER NOT NULL, p VARCHAR) PARTITIONED BY (p); INSERT INTO lake.v.t VALUES (1, 'a')")
+	c.SQL("CREATE SCHEMA lake.v; CREATE TABLE lake.v.t (id INTEGER NOT NULL, p VARCHAR) PARTITIONED BY (p); INSERT INTO lake.v.t VALUES (1, 'a'), (2, 'a');" +
+		"CREATE TABLE lake.v.u (id INTEGER, p VARCHAR) PARTITIONED BY (p); INSERT INTO lake.v.u VALUES (1, 'a'); ALTER TABLE lake.v.u ADD PARTITION FIELD bucket(4, id)")
 	before := c.Table("v", "t")
 	for statement, text := range map[string]string{
 		"VALIDATE INSERT INTO lake.v.t SELECT 3000000000 + i, 'x' FROM range(3) r(i)":                       `column "id": value 300000000`,
@@ -23,6 +24,8 @@ func TestValidate_RunsTheChecks(t *testing.T) {
 		"VALIDATE INSERT INTO lake.v.nope SELECT 1":                                                         "does not exist",
 		"VALIDATE CREATE TABLE lake.v.t AS SELECT 1 AS id":                                                  "exists already",
 		"VALIDATE SELECT 1": "writes no rows",
+		"VALIDATE INSERT INTO lake.v.t REPLACE WHERE id = 1 SELECT 1, 'a'": "some of its rows only",
+		"VALIDATE INSERT OVERWRITE PARTITIONS INTO lake.v.u SELECT 1, 'a'": "is of partition spec 0",
 	} {
 		c.Fail(1, statement, text)
 	}
