@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -210,12 +211,17 @@ func TestCherryPick_MeanwhileTheTableChanges(t *testing.T) {
 	require.Equal(t, "1", v3.count("id = 100 AND n = 5"))
 
 	// A version that came between.
-	up := newPublishing(t, c, "up", "2")
-	up.stage("a", "INSERT INTO %s VALUES (100, 1), (102, 1)")
-	up.sql("INSERT INTO %s VALUES (50, 0)")
-	up.sql("ALTER TABLE %s SET TBLPROPERTIES ('format-version' = '3')")
-	up.publish("a")
-	require.Equal(t, "2", up.count("id >= 100"))
+	for _, v := range [][2]string{{"1", "2"}, {"1", "3"}, {"2", "3"}} {
+		up := newPublishing(t, c, "up"+v[0]+v[1], v[0])
+		up.stage("a", "INSERT INTO %s VALUES (100, 1), (102, 1)")
+		up.sql("INSERT INTO %s VALUES (50, 0)")
+		up.sql("ALTER TABLE %s SET TBLPROPERTIES ('format-version' = '" + v[1] + "')")
+		up.publish("a")
+		require.Equal(t, "2", up.count("id >= 100"))
+		require.Equal(t, "13", up.count("true"))
+		up.sql("DELETE FROM %s WHERE id = 100")
+		require.Equal(t, "12", up.count("true"))
+	}
 
 	// The staged snapshot has expired, or its files were removed behind the table's back.
 	gone := newPublishing(t, c, "gone", "2")
@@ -247,4 +253,35 @@ func TestCherryPick_MeanwhileTheTableChanges(t *testing.T) {
 	c.SQL(fmt.Sprintf("CALL system.expire_snapshots(table => 'w.twice', snapshot_ids => ARRAY[%d])", published))
 	twice.refuses(fmt.Sprintf("CALL system.cherrypick_snapshot('%%s', %d)", s.SnapshotID), "already: its rows would be there twice")
 	c.NoOrphans("w", "twice")
+}
+
+// The journal is lost, and with it that the call was made: its key finds the snapshot in the table. A key of another statement does not pass for one (S64).
+func TestCherryPick_FoundByItsKey_S64(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t, harness.Options{Executors: 1})
+	c.SQL("CREATE SCHEMA lake.w")
+	p := newPublishing(t, c, "t", "2")
+	p.stage("a", "INSERT INTO %s VALUES (100, 1)")
+	p.stage("b", "INSERT INTO %s VALUES (101, 1)")
+	p.sql("INSERT INTO %s VALUES (50, 0)", "--idempotency-key", "insert")
+	call := func(id, key string) harness.Result {
+		return c.Run("sql", "--quiet", "--output", "csv", "--idempotency-key", key, "CALL system.publish_changes('w.t', '"+id+"')")
+	}
+	first := call("a", "publish")
+	require.Zero(t, first.Code, first.Err)
+	c.Scheduler.Terminate(t)
+	require.NoError(t, os.Remove(journalOf(c)))
+	c.StartScheduler()
+	c.AwaitExecutors(1)
+	before := c.Table("w", "t")
+	again := call("a", "publish")
+	require.Zero(t, again.Code, again.Err)
+	require.Equal(t, first.Out, again.Out)
+	other := call("b", "insert")
+	require.Equal(t, 1, other.Code)
+	require.Contains(t, other.Err, "by another statement")
+	require.Equal(t, before.MetadataLocation, c.Table("w", "t").MetadataLocation)
+	fresh := call("b", "publish b")
+	require.Zero(t, fresh.Code, fresh.Err)
+	require.Equal(t, "13", p.count("true"))
 }

@@ -146,8 +146,8 @@ func (e *editor) staged(c *sinkv1.CherryPick) (*meta.Snapshot, error) {
 // Published says why a snapshot is on the branch already whose ancestors are line; nil: it is not.
 func Published(s *meta.Snapshot, line []*meta.Snapshot) error {
 	wap, id := s.Summary[SummaryWapID], strconv.FormatInt(s.ID, 10)
-	why := ""
 	for _, a := range line {
+		var why string
 		switch {
 		case a.ID == s.ID:
 			why = "it is an ancestor of the current one"
