@@ -137,6 +137,31 @@ func TestCherryPick_BesideAppends(t *testing.T) {
 	require.Equal(t, strconv.Itoa(n), p.count("g = 7"))
 	require.Equal(t, strconv.Itoa(n), p.count("g = 8"))
 	require.Equal(t, strconv.Itoa(11+2*n), p.count("true"))
+
+	// Of those who publish one snapshot at the same time one does.
+	staged := p.stage("same", "INSERT INTO %s VALUES (3000, 9)")
+	p.sql("INSERT INTO %s VALUES (51, 0)")
+	results := make([]harness.Result, n)
+	for i := range n {
+		wg.Go(func() {
+			call := "CALL system.publish_changes('w.t', 'same')"
+			if i%2 == 1 {
+				call = fmt.Sprintf("CALL system.cherrypick_snapshot('w.t', %d)", staged.SnapshotID)
+			}
+			results[i] = c.Run("sql", "--quiet", call)
+		})
+	}
+	wg.Wait()
+	landed := 0
+	for _, r := range results {
+		if r.Code == 0 {
+			landed++
+			continue
+		}
+		require.Contains(t, r.Err, "already")
+	}
+	require.Equal(t, 1, landed)
+	require.Equal(t, "1", p.count("g = 9"))
 	c.NoOrphans("w", p.name)
 }
 
