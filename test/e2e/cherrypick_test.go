@@ -310,3 +310,34 @@ func TestCherryPick_FoundByItsKey_S64(t *testing.T) {
 	require.Zero(t, fresh.Code, fresh.Err)
 	require.Equal(t, "13", p.count("true"))
 }
+
+// A published snapshot and its source share files: each keeps them when the other expires, and they go with the last (apache/iceberg#744).
+func TestCherryPick_ExpiryOfOneKeepsTheFilesOfTheOther(t *testing.T) {
+	t.Parallel()
+	c := harness.New(t, harness.Options{Executors: 1})
+	c.SQL("CREATE SCHEMA lake.w")
+	expire := func(name string, snapshot int64) {
+		c.SQL(fmt.Sprintf("CALL system.expire_snapshots(table => 'w.%s', snapshot_ids => ARRAY[%d])", name, snapshot))
+	}
+	p := newPublishing(t, c, "source", "2")
+	staged := p.stage("a", "INSERT INTO %s VALUES (100, 4)")
+	p.sql("INSERT INTO %s VALUES (50, 0)")
+	p.publish("a")
+	expire(p.name, staged.SnapshotID)
+	require.Equal(t, "100", p.sql("SELECT sum(id) FROM %s WHERE g = 4")[0][0])
+
+	p = newPublishing(t, c, "published", "2")
+	staged = p.stage("a", "INSERT INTO %s VALUES (100, 4)")
+	p.sql("INSERT INTO %s VALUES (50, 0)")
+	p.publish("a")
+	published := c.Table("w", p.name).Metadata.CurrentSnapshot().SnapshotID
+	p.sql("DELETE FROM %s WHERE g = 4")
+	expire(p.name, published)
+	at := strconv.FormatInt(staged.SnapshotID, 10)
+	require.Equal(t, "100", p.sql("SELECT sum(id) FROM %s FOR VERSION AS OF "+at+" WHERE g = 4")[0][0])
+	files := len(filesBelow(t, c.Dir+"/warehouse"))
+	expire(p.name, staged.SnapshotID)
+	require.Less(t, len(filesBelow(t, c.Dir+"/warehouse")), files)
+	require.Equal(t, "11", p.count("true"))
+	c.NoOrphans("w", p.name)
+}
