@@ -105,6 +105,10 @@ def test_we_publish_sparks(spark, cluster, version):
     for wap_id in ("head", "a", "o"):  # our publication is known to Spark
         with pytest.raises(Exception, match="(?i)wap|ancestor"):
             spark.sql(f"CALL {CATALOG}.system.publish_changes('{t.short}', '{wap_id}')").collect()
+    # Files that a published snapshot shares with its source stay when Spark expires that one.
+    spark.sql(f"CALL {CATALOG}.system.expire_snapshots(table => '{t.short}', snapshot_ids => array({t.staged('a').snapshot_id}))").collect()
+    assert not any(s.summary.additional_properties.get("wap.id") == "a" for s in t.load().snapshots())
+    t.check()
     spark.sql(f"DELETE FROM {t.name} WHERE id = 101")
     t.rows.remove((101, 5))
     t.check()
