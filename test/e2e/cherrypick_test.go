@@ -334,7 +334,7 @@ func TestCherryPick_ExpiryOfOneKeepsTheFilesOfTheOther(t *testing.T) {
 	p.sql("DELETE FROM %s WHERE g = 4")
 	expire(p.name, published)
 	at := strconv.FormatInt(staged.SnapshotID, 10)
-	require.Equal(t, "100", p.sql("SELECT sum(id) FROM %s FOR VERSION AS OF "+at+" WHERE g = 4")[0][0])
+	require.Equal(t, "100", p.sql("SELECT sum(id) FROM %s FOR VERSION AS OF " + at + " WHERE g = 4")[0][0])
 	files := len(filesBelow(t, c.Dir+"/warehouse"))
 	expire(p.name, staged.SnapshotID)
 	require.Less(t, len(filesBelow(t, c.Dir+"/warehouse")), files)
