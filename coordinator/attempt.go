@@ -28,7 +28,7 @@ type Attempt struct {
 	Parent         *int64      `json:"parent,omitempty"`  // snapshot that it builds on
 	ParentVersion  string      `json:"parent_version,omitempty"`
 	SequenceNumber int64       `json:"sequence_number,omitempty"` // 0: the table's format has none
-	// Follows is the location of the only metadata that the request can follow, where there are no sequence numbers.
+	// Follows is the location of the only metadata that the request can follow, where there are no sequence numbers, or it relies on more than they say.
 	Follows   string   `json:"follows,omitempty"`
 	TableUUID string   `json:"table_uuid,omitempty"`
 	Creates   bool     `json:"creates,omitempty"` // the request creates the table

@@ -32,6 +32,7 @@ type planned struct {
 	changes   []string               // of the table's schema, that a dry run would make
 	rows      string                 // how many the query gives, for people; empty: nobody knows
 	adds      *sinkv1.AddFiles       // ADD FILES by reference
+	pick      string                 // the snapshot whose changes are made once more
 	spec      *planv1.WriteSpec
 	plan      *plan.Plan // as far as it is planned
 	text      string
@@ -175,7 +176,7 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	defer lease.Close()
 	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{
 		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation, WapId: j.wapID(p),
-		AddFiles: p.adds,
+		AddFiles: p.adds, Pick: p.pick,
 	})
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)

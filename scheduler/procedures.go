@@ -24,6 +24,11 @@ func (s *Server) changed(j *job, c *procedureCall, change *sinkv1.Change, column
 	if err != nil {
 		return err
 	}
+	return s.answerFound(j, resp, columns...)
+}
+
+// answerFound answers some of the values that changes have found.
+func (s *Server) answerFound(j *job, resp *sinkv1.AlterTableResponse, columns ...string) error {
 	r := make(row, len(columns))
 	names := make([]string, len(columns))
 	for i, name := range columns {
@@ -53,15 +58,6 @@ func setSnapshot(s *Server, j *job, c *procedureCall) error {
 		return fail(codeUser, "", "set_current_snapshot: give either snapshot_id or ref")
 	}
 	return s.changed(j, c, &sinkv1.Change{Kind: &sinkv1.Change_SetSnapshot{SetSnapshot: set}}, "previous_snapshot_id", "current_snapshot_id")
-}
-
-// cherryPick is cherrypick_snapshot and publish_changes.
-func cherryPick(s *Server, j *job, c *procedureCall) error {
-	pick := &sinkv1.CherryPick{WapId: c.text("wap_id")}
-	if id, ok := c.int("snapshot_id"); ok {
-		pick.Snapshot = strconv.FormatInt(id, 10)
-	}
-	return s.changed(j, c, &sinkv1.Change{Kind: &sinkv1.Change_CherryPick{CherryPick: pick}}, "source_snapshot_id", "current_snapshot_id")
 }
 
 func fastForward(s *Server, j *job, c *procedureCall) error {

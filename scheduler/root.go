@@ -59,7 +59,7 @@ func (w *writeState) nothing() bool {
 		return false
 	}
 	switch w.mode {
-	case sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
+	case sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_REPLACE, sinkv1.WriteMode_WRITE_MODE_PICK:
 		return false
 	case sinkv1.WriteMode_WRITE_MODE_OVERWRITE:
 		return w.spec.GetScope().GetPartitions()
@@ -285,6 +285,9 @@ func (w *writeState) successRecord(m *coordinator.Machine) (*journal.Job, error)
 	})
 	if w.mode == sinkv1.WriteMode_WRITE_MODE_REWRITE {
 		res, err = w.rewriteResult(m)
+	}
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_PICK {
+		res, err = w.pickResult(m)
 	}
 	if err != nil {
 		return nil, err

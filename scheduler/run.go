@@ -94,6 +94,9 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 		}
 		spec.Deletes = w.spec.RowChanges > planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
 	}
+	if w.mode == sinkv1.WriteMode_WRITE_MODE_PICK { // no task has written anything: the broker reads what the snapshot did
+		spec.Totals, spec.Pick = nil, w.spec.GetPick()
+	}
 	if w.mode == sinkv1.WriteMode_WRITE_MODE_OVERWRITE && w.target.entry.catalog != nil {
 		var err error
 		if spec.Scope, err = w.scope(); err != nil {

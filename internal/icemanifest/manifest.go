@@ -282,7 +282,12 @@ var seed = maphash.MakeSeed()
 
 // Sum is a hash of everything that an entry keeps wherever it is listed: its file, sequence numbers and first row id. The snapshot is part of it unless the
 // entry is deleted: then it names the one that deleted it. It differs between processes.
-func (e *Entry) Sum() (uint64, error) {
+func (e *Entry) Sum() (uint64, error) { return e.sum(e.Sequence, e.FileSequence) }
+
+// FileSum is a hash of the file alone, with its metrics and partition: of what it keeps where another snapshot adds it once more. It differs between processes.
+func (e *Entry) FileSum() (uint64, error) { return e.sum() }
+
+func (e *Entry) sum(numbers ...int64) (uint64, error) {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	var n [8]byte
@@ -290,8 +295,9 @@ func (e *Entry) Sum() (uint64, error) {
 		binary.LittleEndian.PutUint64(n[:], uint64(v))
 		_, _ = h.Write(n[:]) // a hash never fails
 	}
-	number(e.Sequence)
-	number(e.FileSequence)
+	for _, v := range numbers {
+		number(v)
+	}
 	for _, c := range comparedIDs {
 		b, null, err := e.file.Encoded(c.id, c.name)
 		switch {

@@ -135,7 +135,7 @@ func (l *Lease) vet(ctx context.Context, req *request) (coordinator.Attempt, err
 	a := coordinator.Attempt{Kind: coordinator.KindCatalog, Markers: l.spec.Markers, Requirements: req.requirements, Updates: req.updates}
 	switch l.spec.Mode {
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, sinkv1.WriteMode_WRITE_MODE_REWRITE,
-		sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		sinkv1.WriteMode_WRITE_MODE_REPLACE, sinkv1.WriteMode_WRITE_MODE_PICK:
 		if t == nil {
 			return a, refuse(kindNotFound, "table %s does not exist", l.spec.Ident)
 		}
@@ -143,7 +143,8 @@ func (l *Lease) vet(ctx context.Context, req *request) (coordinator.Attempt, err
 			return a, err
 		}
 		a.TableUUID, a.Location = t.UUID, t.Location
-		if t.Metadata.Version() == 1 {
+		// A snapshot that no branch has may expire without any branch moving, and its files with it: what picks it has to find it there when it lands.
+		if t.Metadata.Version() == 1 || l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_PICK {
 			a.Follows = t.MetadataLocation
 			var err error
 			if a.Requirements, err = following(req.requirements, t.MetadataLocation); err != nil {
@@ -200,7 +201,7 @@ func (l *Lease) checkMarkers(t *catalog.Table) error {
 }
 
 // following adds to the requirements of a request that it follows this very metadata. Snapshots of format version 1 have no sequence numbers, by which a
-// request that may be on its way could be told dead once the table has gone on.
+// request that may be on its way could be told dead once the table has gone on; and some requests rely on more than requirements can say.
 func following(requirements json.RawMessage, location string) (json.RawMessage, error) {
 	var all []json.RawMessage // snapshot ids are no floating-point numbers
 	if err := json.Unmarshal(requirements, &all); err != nil {

@@ -21,6 +21,7 @@ type LeaseSpec struct {
 	Mode      sinkv1.WriteMode
 	Branch    string          // that a write goes to; empty: the main one
 	WapID     string          // of the snapshot that a write stages, which no branch gets; empty: it is the head of Branch
+	Pick      string          // the snapshot whose changes the commit makes once more on top of Branch (WRITE_MODE_PICK)
 	Gate      Gate            // nil: this lease never commits
 	Catalog   catalog.Catalog // nil: a storage sink
 	Ident     catalog.Ident
@@ -114,6 +115,7 @@ type Lease struct {
 	created  map[string]object // by objectKey
 	landed   *landing
 	run      *run // the attempt whose outcome is open
+	pick     *pick
 	external *external
 }
 

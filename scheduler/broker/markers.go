@@ -68,6 +68,11 @@ func findMarkers(md table.Metadata, property string, markers []string) map[strin
 	return found
 }
 
+// LandedAt is the snapshot under which the table has the marker; 0: it does not have it.
+func LandedAt(md table.Metadata, property, marker string) int64 {
+	return findMarkers(md, property, []string{marker})[marker]
+}
+
 // checkMarkerProperty compares the new value of the marker property with the old one: own entries added, foreign ones kept in order, and
 // evicted only beyond what is to be kept.
 func checkMarkerProperty(old, value string, own []string, keep []string, snapshotID int64) error {

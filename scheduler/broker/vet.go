@@ -31,7 +31,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 		}
 	}
 	switch {
-	case md.Version() < 2 && l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_APPEND:
+	case md.Version() < 2 && l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_APPEND && l.spec.Mode != sinkv1.WriteMode_WRITE_MODE_PICK:
 		return refuse(kindPermanent, "table %s has format version %d: only appends are made to it, upgrade the table", l.spec.Ident, md.Version())
 	case r.assertCreate:
 		return invalid("assert-create is not allowed in a write to a table that exists")
@@ -54,7 +54,17 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 	if !sameID(r.parent, snapshotID(parent)) {
 		return refuse(kindConflict, "branch %s has moved since the commit was built", l.branch())
 	}
-	if err := l.vetSnapshot(r, parent, nextSequence(md.Version(), md.LastSequenceNumber())); err != nil {
+	s, err := l.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	var p *pick
+	if l.spec.Mode == sinkv1.WriteMode_WRITE_MODE_PICK {
+		if p, err = l.picked(ctx, s, t); err != nil {
+			return err
+		}
+	}
+	if err := l.vetSnapshot(r, parent, nextSequence(md.Version(), md.LastSequenceNumber()), p); err != nil {
 		return err
 	}
 	if md.SnapshotByID(r.snapshot.ID) != nil {
@@ -78,11 +88,7 @@ func (l *Lease) vetWrite(ctx context.Context, t *catalog.Table, r *request) erro
 			return err
 		}
 	}
-	s, err := l.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	return l.vetManifests(ctx, s, t.UUID, md, r.snapshot, parent)
+	return l.vetManifests(ctx, s, t.UUID, md, r.snapshot, parent, p)
 }
 
 // propNames is the property that says what the columns of files without field ids are.
@@ -137,7 +143,7 @@ func snapshotID(s *table.Snapshot) *int64 {
 func sameID(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 // vetSnapshot checks the snapshot by itself, for appends and for the first snapshot of a new table.
-func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, sequence int64) error {
+func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, sequence int64, p *pick) error {
 	s := r.snapshot
 	switch {
 	case s == nil || r.ref == nil && l.spec.WapID == "":
@@ -158,7 +164,10 @@ func (l *Lease) vetSnapshot(r *request, parent *table.Snapshot, sequence int64) 
 	if err := l.vetSummary(s.Summary); err != nil {
 		return err
 	}
-	for key, want := range map[string]string{"wap.id": l.spec.WapID, "published-wap-id": "", "source-snapshot-id": ""} {
+	if p != nil && s.Summary["operation"] != p.operation {
+		return invalid("operation %q: that of the picked snapshot is %s", s.Summary["operation"], p.operation)
+	}
+	for key, want := range map[string]string{"wap.id": l.spec.WapID, "published-wap-id": p.wapID(), "source-snapshot-id": l.spec.Pick} {
 		if got := s.Summary[key]; got != want {
 			return invalid("summary %s is %q: want %q", key, got, want)
 		}
@@ -219,7 +228,8 @@ func (l *Lease) vetRef(md table.Metadata, r *request) error {
 
 // vetManifests checks that the snapshot keeps what its parent has but for what the mode removes, and adds only what this lease created. Manifests that are
 // kept as they are cost nothing; those that are written anew are read, and so are those in whose place they stand. md is nil for a table that is created.
-func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, md table.Metadata, snap *snapshot, parent *table.Snapshot) error {
+// What p, if it is not nil, did is what the snapshot does.
+func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID string, md table.Metadata, snap *snapshot, parent *table.Snapshot, p *pick) error {
 	rel, err := s.Rel(snap.ManifestList)
 	if err != nil || !strings.HasPrefix(rel, "metadata/") {
 		return invalid("manifest list %q is not below the table's metadata", snap.ManifestList)
@@ -248,6 +258,11 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 	}
 	var files, deleteFiles, rows int64
 	oldest := snap.Sequence
+	a := &account{lease: l, store: s, md: md, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}, named: l.spec.Replaced, by: "accepted task manifest"}
+	if p != nil {
+		a.named, a.by = p.removed, "picked manifest"
+	}
+	taken := p.begin()
 	for key, m := range now.byPath {
 		if m.ManifestContent() == iceberg.ManifestContentData && live(m) > 0 {
 			oldest = min(oldest, m.MinSequenceNum())
@@ -265,6 +280,11 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 		if m.ManifestContent() == iceberg.ManifestContentData {
 			files += int64(m.AddedDataFiles())
 			rows += m.AddedRows()
+			if p != nil {
+				if err := taken.take(ctx, a, m); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		deleteFiles += int64(m.AddedDataFiles())
@@ -272,7 +292,9 @@ func (l *Lease) vetManifests(ctx context.Context, s storage.Store, tableUUID str
 			return err
 		}
 	}
-	a := &account{lease: l, store: s, md: md, snap: snap, rules: modeRules[l.spec.Mode], old: map[uint64][]held{}}
+	if err := taken.all(); err != nil {
+		return err
+	}
 	if err := a.settle(ctx, gone, came, oldest); err != nil {
 		return err
 	}

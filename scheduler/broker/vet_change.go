@@ -33,6 +33,7 @@ var modeRules = map[sinkv1.WriteMode]rules{
 	sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL: {operations: []string{"append", "overwrite", "delete"}, removes: true, named: true},
 	sinkv1.WriteMode_WRITE_MODE_REPLACE:   {operations: []string{"overwrite"}, removes: true},
 	sinkv1.WriteMode_WRITE_MODE_REWRITE:   {operations: []string{"replace"}, removes: true, named: true},
+	sinkv1.WriteMode_WRITE_MODE_PICK:      {operations: []string{"append", "overwrite"}, removes: true, named: true},
 }
 
 // account follows every file of the parent's manifests that are not listed any more into the manifests that the lease wrote in their place: each must be
@@ -46,6 +47,8 @@ type account struct {
 	old     map[uint64][]held // live files that are unaccounted for, by their sum
 	left    int
 	removed []removed
+	named   map[string]struct{} // the files that go, where the mode names them
+	by      string              // what names them
 }
 
 // removed is a file that goes, and the partition spec of its manifest.
@@ -187,8 +190,8 @@ func (a *account) allowed(oldest int64) error {
 	paths := map[string]bool{}
 	for _, e := range a.removed {
 		if e.Content == icemanifest.Data {
-			if _, ok := a.lease.spec.Replaced[e.Path]; !ok && !mutant.On("broker/removed-unvetted") {
-				return invalid("data file %q is removed, and no accepted task manifest replaces it", e.Path)
+			if _, ok := a.named[e.Path]; !ok && !mutant.On("broker/removed-unvetted") {
+				return invalid("data file %q is removed, and no %s replaces it", e.Path, a.by)
 			}
 			paths[e.Path] = true
 		}
@@ -259,8 +262,8 @@ func (a *account) vetRemoved() error {
 			rows += e.Records
 		}
 	}
-	if a.rules.named && files != int64(len(a.lease.spec.Replaced)) {
-		return invalid("%d data files are removed, the accepted task manifests replace %d", files, len(a.lease.spec.Replaced))
+	if a.rules.named && files != int64(len(a.named)) {
+		return invalid("%d data files are removed, the %ss replace %d", files, a.by, len(a.named))
 	}
 	for key, want := range map[string]int64{"deleted-data-files": files, "deleted-records": rows} {
 		v, ok := a.snap.Summary[key]

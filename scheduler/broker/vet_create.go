@@ -57,7 +57,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 	case !sameLocation(r.location, location):
 		return invalid("location %q: the job may create its table at %q only", r.location, location)
 	}
-	if err := l.vetSnapshot(r, nil, nextSequence(r.version, 0)); err != nil {
+	if err := l.vetSnapshot(r, nil, nextSequence(r.version, 0), nil); err != nil {
 		return err
 	}
 	if r.ref.MaxRefAge != nil || r.ref.MaxSnapAge != nil || r.ref.MinToKeep != nil {
@@ -83,7 +83,7 @@ func (l *Lease) vetCreate(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	return l.vetManifests(ctx, s, r.assignUUID, nil, r.snapshot, nil)
+	return l.vetManifests(ctx, s, r.assignUUID, nil, r.snapshot, nil, nil)
 }
 
 // metadataPathProperty moves the metadata files elsewhere: the host writes them, with its own rights.

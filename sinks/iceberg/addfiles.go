@@ -155,6 +155,9 @@ func (a *attempt) checkPaths(ctx context.Context, manifests []icefile.Manifest) 
 		if n := len(twice) - 1; n > 0 {
 			more = fmt.Sprintf(", and %d more of those that are added", n)
 		}
+		if b.pick != nil {
+			return permanent(b.req.GetTable(), fmt.Errorf("the main branch has the data file %s of snapshot %d already%s: its rows would be there twice", twice[0], b.pick.ID, more))
+		}
 		return permanent(b.req.GetTable(), fmt.Errorf("it has the data file %s already%s; leave them out, or say check_duplicates = false to have their rows twice", twice[0], more))
 	}
 	b.looked = seen

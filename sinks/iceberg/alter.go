@@ -80,14 +80,15 @@ func (s *Sink) alterOnce(ctx context.Context, h Host, req *sinkv1.AlterTableRequ
 	if p.Head != nil {
 		resp.Version = versionOf(*p.Head)
 	}
+	if p.Pick != nil {
+		resp.Pick = versionOf(p.Pick.ID)
+		return resp, nil
+	}
 	if p.Unchanged() || req.GetDryRun() {
 		resp.Unchanged = p.Unchanged()
 		return resp, nil
 	}
 	r := &request{requirements: p.Requirements, updates: p.Updates}
-	if p.Pick != nil {
-		return nil, permanent(req.GetTable(), fmt.Errorf("snapshot %d was not made on main's head, and Signet does not put such a one on top of it yet", p.Pick.ID))
-	}
 	requirements, updates, err := r.encode()
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)

@@ -107,8 +107,11 @@ func (a *attempt) look(t *table) (done bool, err error) {
 		}
 	}
 	landable := b.landable
-	if b.plan.Replace != nil {
+	switch {
+	case b.plan.Replace != nil:
 		landable = b.replaceable
+	case b.plan.GetPick() != "":
+		landable = b.pickable
 	}
 	if err := landable(t); err != nil {
 		return false, permanent(ref, err)
@@ -196,22 +199,27 @@ func (a *attempt) snapshot(ctx context.Context, base *meta.Metadata, location st
 	if err != nil {
 		return nil, nil, err
 	}
+	gone := newRemoval(a, base, s)
+	if b.plan.GetPick() != "" {
+		if manifests, err = gone.pick(ctx, head); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := a.checkPaths(ctx, old); err != nil {
 		return nil, nil, err
 	}
-	gone := newRemoval(a, base, s)
 	var clustered *reclustering
 	if b.plan.Operation == operationManifests {
 		if old, clustered, err = gone.recluster(ctx, old); err != nil {
 			return nil, nil, err
 		}
-	} else if b.plan.Mode != 0 {
+	} else if b.plan.Mode != 0 && (b.pick == nil || b.pick.overwrites) {
 		if old, err = gone.remove(ctx, head, old); err != nil {
 			return nil, nil, err
 		}
 	}
 	if b.req.GetMode() != sinkv1.WriteMode_WRITE_MODE_REPLACE && base.FormatVersion >= 2 && clustered == nil {
-		if old, err = gone.merge(ctx, old, len(b.refs)); err != nil {
+		if old, err = gone.merge(ctx, old, len(manifests)); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -46,6 +46,8 @@ type batch struct {
 	byName bool            // some of them have no field ids
 	paths  map[string]bool // their places, by pathKey; nil: not read yet
 	looked map[string]bool // manifests of the table that have none of them
+
+	pick *picking // nil: the commit picks no snapshot, or it is not read yet
 }
 
 func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
@@ -65,6 +67,8 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 		return nil, fmt.Errorf("write mode %s is not supported by the sink iceberg", req.GetMode())
 	case p.Mode != modeState(req.GetMode()):
 		return nil, fmt.Errorf("%w: write mode %s, prepared was %s", errState, req.GetMode(), sinkv1.WriteMode(p.Mode))
+	case (p.GetPick() != "") != (req.GetMode() == sinkv1.WriteMode_WRITE_MODE_PICK):
+		return nil, fmt.Errorf("%w: it picks snapshot %q in write mode %s", errState, p.GetPick(), req.GetMode())
 	case len(b.units) > 1 && (p.GetFormatVersion() == 1 || req.GetMode() != sinkv1.WriteMode_WRITE_MODE_APPEND):
 		return nil, errors.New("a table of format version 1, or a commit that does more than append, takes one job per commit")
 	}
@@ -138,7 +142,7 @@ func (b *batch) unit(u *sinkv1.Unit, tuples map[uint64]bool, paths map[string]bo
 func supported(m sinkv1.WriteMode) bool {
 	switch m {
 	case sinkv1.WriteMode_WRITE_MODE_APPEND, sinkv1.WriteMode_WRITE_MODE_CREATE, sinkv1.WriteMode_WRITE_MODE_OVERWRITE, sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL,
-		sinkv1.WriteMode_WRITE_MODE_REWRITE, sinkv1.WriteMode_WRITE_MODE_REPLACE:
+		sinkv1.WriteMode_WRITE_MODE_REWRITE, sinkv1.WriteMode_WRITE_MODE_REPLACE, sinkv1.WriteMode_WRITE_MODE_PICK:
 		return true
 	}
 	return false
@@ -154,7 +158,7 @@ func modeState(m sinkv1.WriteMode) int32 {
 
 // nothing reports whether the commit would change nothing. What overwrites removes is only found out at the table.
 func (b *batch) nothing() bool {
-	if b.files > 0 || b.changes.ReplacedFiles > 0 || b.plan.Operation == operationManifests {
+	if b.files > 0 || b.changes.ReplacedFiles > 0 || b.plan.Operation == operationManifests || b.plan.GetPick() != "" {
 		return false
 	}
 	return !b.overwrites() || b.plan.GetScope().GetPartitions()

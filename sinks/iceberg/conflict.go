@@ -74,6 +74,8 @@ func (r *removal) sameLine(head *meta.Snapshot) error {
 func (r *removal) dataMatters() bool {
 	b := r.a.batch
 	switch {
+	case b.pick != nil:
+		return len(b.pick.places) > 0
 	case b.overwrites():
 		// What writes nothing only deletes, and does it to the rows that are there when it commits.
 		return b.files > 0
@@ -117,6 +119,13 @@ func (r *removal) newFiles(ctx context.Context, m icefile.Manifest) error {
 // newData refuses rows that the statement has not seen and that it would have changed or removed.
 func (r *removal) newData(e *icemanifest.Entry, spec int32, key string) error {
 	b := r.a.batch
+	if b.pick != nil {
+		if !b.pick.places[place(spec, key)] {
+			return nil
+		}
+		return r.refuse("snapshot %d has added data file %s to a partition that snapshot %d overwrites, after that one was staged; run the statement of snapshot %d again",
+			e.SnapshotID, e.Path, b.pick.ID, b.pick.ID)
+	}
 	if b.overwrites() {
 		if goes, err := r.dataFile(e, spec, key); err != nil || !goes {
 			return err
@@ -143,7 +152,7 @@ func (r *removal) newDeletes(e *icemanifest.Entry, where string, global bool) er
 	equality := e.Content == icemanifest.EqualityDeletes
 	victim := ""
 	switch {
-	case b.overwrites(): // the rows go anyway
+	case b.overwrites() || b.pick != nil: // the rows go anyway
 		return nil
 	case equality && b.req.GetMode() == sinkv1.WriteMode_WRITE_MODE_REWRITE: // the new files keep their sequence number, so that they delete from these too
 		return nil

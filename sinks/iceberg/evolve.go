@@ -42,11 +42,12 @@ func (b *batch) landable(t *table) error {
 	if err != nil {
 		return err
 	}
-	return b.requiredColumns(written, current)
+	return requiredColumns(written, current, b.free, "after the job was planned", "run the job again")
 }
 
-// requiredColumns finds a column that may not be NULL in the current schema and that is, or may be, NULL in the files.
-func (b *batch) requiredColumns(written, current *meta.Schema) error {
+// requiredColumns finds a column that may not be NULL in the current schema and that is, or may be, NULL in the files that were written under another. free
+// says of which fields that is known not to be so; when and remedy are for the message.
+func requiredColumns(written, current *meta.Schema, free func(*meta.Node) bool, when, remedy string) error {
 	var err error
 	current.Walk(func(n *meta.Node) {
 		if err != nil || !n.Field.GetRequired() {
@@ -57,10 +58,10 @@ func (b *batch) requiredColumns(written, current *meta.Schema) error {
 		case was == nil && addedBelowOptional(n, written, current):
 		case was == nil && current.HasInitialDefault(n.Field.GetId()):
 		case was == nil:
-			err = fmt.Errorf("column %s was added as required after the job was planned, and the files lack it; run the job again", n.Path)
-		case was.Field.GetRequired() || b.free(was):
+			err = fmt.Errorf("column %s was added as required %s, and the files lack it; %s", n.Path, when, remedy)
+		case was.Field.GetRequired() || free(was):
 		default:
-			err = fmt.Errorf("column %s was made required after the job was planned, and the files may hold NULLs in it; run the job again", n.Path)
+			err = fmt.Errorf("column %s was made required %s, and the files may hold NULLs in it; %s", n.Path, when, remedy)
 		}
 	})
 	return err

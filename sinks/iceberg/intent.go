@@ -25,6 +25,8 @@ type intent struct {
 	adds       bool // files that are there already
 	checkPaths bool // none of which the table has
 	names      []*planv1.FieldNames
+
+	picked *meta.Snapshot // WRITE_MODE_PICK
 }
 
 // rowOperations are the statements that change rows.
@@ -38,6 +40,9 @@ func newIntent(m *meta.Metadata, schema *meta.Schema, req *sinkv1.PrepareWriteRe
 	if in.mode == sinkv1.WriteMode_WRITE_MODE_APPEND {
 		in.scope = nil
 		return in, nil
+	}
+	if in.mode == sinkv1.WriteMode_WRITE_MODE_PICK {
+		return in, in.pick(m, req.GetPick())
 	}
 	if m.FormatVersion == 1 {
 		return in, errors.New("it has format version 1, and only version 2 and above can remove files safely; upgrade it (ALTER TABLE ... SET TBLPROPERTIES ('format-version'='2'))")

@@ -79,6 +79,12 @@ func writeSpec(m *meta.Metadata, req *sinkv1.PrepareWriteRequest) (*planv1.Write
 	if b := req.GetBranch(); b != meta.MainBranch {
 		w.Branch = b
 	}
+	if s := how.picked; s != nil { // it was made on its parent, and what has changed since is told from there
+		w.Pick, w.BaseVersion = versionOf(s.ID), ""
+		if s.ParentID != nil {
+			w.BaseVersion = versionOf(*s.ParentID)
+		}
+	}
 	if err == nil && req.GetWapId() != "" && strings.EqualFold(strings.TrimSpace(m.Properties[propWap]), "true") {
 		w.WapId, err = req.GetWapId(), unstaged(m, req.GetWapId())
 	}

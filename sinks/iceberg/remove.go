@@ -219,6 +219,9 @@ func (r *removal) complete(ctx context.Context, head *meta.Snapshot) error {
 		} else if id != 0 {
 			by = fmt.Sprintf("snapshot %d, which another writer has committed,", id)
 		}
+		if b.pick != nil {
+			return r.refuse("data file %s, which snapshot %d replaces, is not in the table any more: %s has removed it since; run the statement of snapshot %d again", path, b.pick.ID, by, b.pick.ID)
+		}
 		return r.refuse("data file %s, of which the %s changes rows, is not in the table any more: %s has removed it since snapshot %s; run the statement again",
 			path, b.what(), by, orNone(b.plan.GetBaseVersion()))
 	}
@@ -241,7 +244,7 @@ func (r *removal) complete(ctx context.Context, head *meta.Snapshot) error {
 // byPath reports whether the files that go are named one by one.
 func (b *batch) byPath() bool {
 	m := b.req.GetMode()
-	return m == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || m == sinkv1.WriteMode_WRITE_MODE_REWRITE
+	return m == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || m == sinkv1.WriteMode_WRITE_MODE_REWRITE || m == sinkv1.WriteMode_WRITE_MODE_PICK
 }
 
 func orNone(version string) string {

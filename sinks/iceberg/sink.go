@@ -47,7 +47,7 @@ func (s *Sink) Describe() *sinkv1.DescribeResponse {
 		Name: "iceberg", Version: Version, CommitPoint: sinkv1.CommitPoint_COMMIT_POINT_CATALOG, Creates: []string{"metadata/*.avro"},
 		Capabilities: []sinkv1.Capability{
 			sinkv1.Capability_CAPABILITY_CREATE_AS_SELECT, sinkv1.Capability_CAPABILITY_GROUP_COMMIT, sinkv1.Capability_CAPABILITY_OVERWRITE,
-			sinkv1.Capability_CAPABILITY_ROW_LEVEL, sinkv1.Capability_CAPABILITY_REWRITE, sinkv1.Capability_CAPABILITY_BRANCHES,
+			sinkv1.Capability_CAPABILITY_ROW_LEVEL, sinkv1.Capability_CAPABILITY_REWRITE, sinkv1.Capability_CAPABILITY_PICK, sinkv1.Capability_CAPABILITY_BRANCHES,
 			sinkv1.Capability_CAPABILITY_ADD_FILES,
 			sinkv1.Capability_CAPABILITY_REPLACE_TABLE,
 		},

@@ -51,6 +51,9 @@ func (b *batch) summary(head *meta.Snapshot, gone *removal) map[string]string {
 	out["engine-name"], out["engine-version"] = Engine, Version
 	out[summaryMarkers] = strings.Join(b.markers, ",")
 	out["signet.job-ids"] = strings.Join(b.jobs, ",")
+	if b.pick != nil {
+		b.pick.summary(out)
+	}
 	summarize(out, head, &b.added, &gone.gone)
 	if n := b.touched(gone); n >= 0 {
 		out["changed-partition-count"] = strconv.Itoa(n)
@@ -64,6 +67,9 @@ func (b *batch) touched(gone *removal) int {
 		return b.partitions
 	}
 	all := maps.Clone(gone.tuples)
+	if b.pick != nil {
+		maps.Copy(all, b.pick.places)
+	}
 	for key := range b.written {
 		all[place(b.plan.GetSpecId(), key)] = true
 	}
@@ -82,6 +88,8 @@ func (b *batch) snapshotOperation(gone *removal) string {
 		return "append"
 	case sinkv1.WriteMode_WRITE_MODE_REWRITE:
 		return "replace"
+	case sinkv1.WriteMode_WRITE_MODE_PICK:
+		return b.pick.Summary["operation"]
 	}
 	if b.added.dataFiles == 0 {
 		return "delete"

@@ -54,6 +54,8 @@ const (
 // statement is what runs while something dies.
 type statement struct {
 	prepare string // before; %s is the table
+	staged  string // after that, under the wap.id w
+	moved   string // after that, on main
 	text    string
 	rows    int  // of the table afterwards
 	commits int  // snapshots that it adds
@@ -83,6 +85,9 @@ const (
 
 // withPads has the columns of the input.
 const withPads = "CREATE TABLE %s AS SELECT i AS id, 'x'::BLOB AS pad FROM range(-10, 0) r(i)"
+
+// withStaging lets statements be staged.
+const withStaging = "CREATE TABLE %s PARTITIONED BY (bucket(2, id)) WITH ('write.wap.enabled' = 'true', 'format-version' = '3') AS SELECT i AS id FROM range(-10, 0) r(i)"
 
 const withBaseline = "CREATE TABLE %s AS SELECT i AS id FROM range(-10, 0) r(i)"
 
@@ -126,7 +131,19 @@ var statements = map[string]statement{
 	},
 	"add copies":        {prepare: withPads, text: "ALTER TABLE {table} ADD FILES FROM '{input}' WITH (copy = true)", rows: baseline + bulkFiles*bulkRows, commits: 1, exists: true},
 	"rewrite manifests": {prepare: withSmallFiles, text: "CALL system.rewrite_manifests('{table}')", rows: baseline, commits: 1, exists: true},
-	"select":            {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
+	"publish": {
+		prepare: withStaging, staged: "INSERT INTO %s SELECT i FROM range(100, 105) r(i)", moved: "INSERT INTO %s VALUES (50)",
+		text: "CALL system.publish_changes('{table}', 'w')", rows: baseline + 6, commits: 1, exists: true,
+	},
+	"publish partitions": {
+		prepare: "CREATE TABLE %s PARTITIONED BY (p) WITH ('write.wap.enabled' = 'true') AS SELECT i AS id, i & 1 AS p FROM range(-10, 0) r(i)",
+		staged:  "INSERT OVERWRITE PARTITIONS INTO %s SELECT i AS id, CAST(0 AS BIGINT) AS p FROM range(100, 105) r(i)", moved: "INSERT INTO %s VALUES (50, 1)",
+		text: "CALL system.publish_changes('{table}', 'w')", rows: baseline/2 + 6, commits: 1, exists: true,
+	},
+	"publish at once": {
+		prepare: withStaging, staged: "DELETE FROM %s WHERE id < -5", text: "CALL system.publish_changes('{table}', 'w')", rows: baseline - 5, exists: true,
+	},
+	"select": {prepare: withBaseline, text: "SELECT id FROM {table}", rows: baseline, exists: true},
 	// One of its tasks fails when the others may have written.
 	"bad insert": {
 		prepare: withBaseline, text: "INSERT INTO {table} SELECT CASE WHEN id = 389 THEN error('no such row') ELSE id END AS id FROM '{input}'",
@@ -272,6 +289,12 @@ func (s *crashStage) run(t *testing.T, c crash) {
 	table := "lake.crash." + x.name
 	if x.st.prepare != "" {
 		s.SQL(fmt.Sprintf(x.st.prepare, table))
+	}
+	if x.st.staged != "" {
+		s.SQL(fmt.Sprintf(x.st.staged, table), "--set", "signet.wap_id=w")
+	}
+	if x.st.moved != "" {
+		s.SQL(fmt.Sprintf(x.st.moved, table))
 	}
 	x.text = x.fill(x.st.text)
 	x.before = s.Table("crash", x.name)

@@ -49,11 +49,13 @@ class Cluster:
         # Nothing more comes, but a full pipe would block the scheduler.
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
-    def sql(self, script: str, key: str = "", check: bool = True) -> list[dict]:
+    def sql(self, script: str, key: str = "", check: bool = True, settings: dict | None = None) -> list[dict]:
         """Runs a script and returns the rows of all its statements, as JSON gives them."""
         args = [BIN / "signet", "sql", "--scheduler", self.address, "--output", "json", "--quiet", "-"]
         if key:
             args[2:2] = ["--idempotency-key", key]
+        for name, value in (settings or {}).items():
+            args[2:2] = ["--set", f"{name}={value}"]
         r = subprocess.run(args, input=script, capture_output=True, text=True, timeout=300)
         if check and r.returncode != 0:
             raise RuntimeError(f"exit {r.returncode}: {r.stderr.strip()}\n{script[:2000]}")

@@ -1416,6 +1416,7 @@ type WriteSpec struct {
 	Names         []*FieldNames          `protobuf:"bytes,20,rep,name=names,proto3" json:"names,omitempty"`                                                             // adds_files: of fields in data files that have no field ids; none: the fields' own
 	// The commit adds a snapshot with this wap.id on top of the main branch and moves no branch: it is there to be audited and published. Empty: it does not.
 	WapId         string `protobuf:"bytes,21,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
+	Pick          string `protobuf:"bytes,22,opt,name=pick,proto3" json:"pick,omitempty"` // the snapshot whose changes the commit puts on top of the main branch; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1593,6 +1594,13 @@ func (x *WriteSpec) GetNames() []*FieldNames {
 func (x *WriteSpec) GetWapId() string {
 	if x != nil {
 		return x.WapId
+	}
+	return ""
+}
+
+func (x *WriteSpec) GetPick() string {
+	if x != nil {
+		return x.Pick
 	}
 	return ""
 }
@@ -5260,7 +5268,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xaf\x06\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc3\x06\n" +
 	"\tWriteSpec\x12\x1d\n" +
 	"\n" +
 	"table_uuid\x18\x01 \x01(\tR\ttableUuid\x12.\n" +
@@ -5287,7 +5295,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"adds_files\x18\x13 \x01(\bR\taddsFiles\x120\n" +
 	"\x05names\x18\x14 \x03(\v2\x1a.signet.plan.v1.FieldNamesR\x05names\x12\x15\n" +
-	"\x06wap_id\x18\x15 \x01(\tR\x05wapId\"z\n" +
+	"\x06wap_id\x18\x15 \x01(\tR\x05wapId\x12\x12\n" +
+	"\x04pick\x18\x16 \x01(\tR\x04pick\"z\n" +
 	"\x05Scope\x12\x12\n" +
 	"\x03all\x18\x01 \x01(\bH\x00R\x03all\x12 \n" +
 	"\n" +

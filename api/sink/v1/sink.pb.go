@@ -43,6 +43,7 @@ const (
 	Capability_CAPABILITY_ALTER_TABLE      Capability = 12 // AlterTable
 	Capability_CAPABILITY_BRANCHES         Capability = 13 // writes and scans take a branch
 	Capability_CAPABILITY_ADD_FILES        Capability = 14 // PrepareWriteRequest.add_files
+	Capability_CAPABILITY_PICK             Capability = 15 // WRITE_MODE_PICK
 )
 
 // Enum value maps for Capability.
@@ -63,6 +64,7 @@ var (
 		12: "CAPABILITY_ALTER_TABLE",
 		13: "CAPABILITY_BRANCHES",
 		14: "CAPABILITY_ADD_FILES",
+		15: "CAPABILITY_PICK",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":      0,
@@ -80,6 +82,7 @@ var (
 		"CAPABILITY_ALTER_TABLE":      12,
 		"CAPABILITY_BRANCHES":         13,
 		"CAPABILITY_ADD_FILES":        14,
+		"CAPABILITY_PICK":             15,
 	}
 )
 
@@ -235,6 +238,7 @@ const (
 	WriteMode_WRITE_MODE_ROW_LEVEL   WriteMode = 4 // DELETE, UPDATE, MERGE: adds files, and removes those that the tasks have replaced
 	WriteMode_WRITE_MODE_REWRITE     WriteMode = 5 // the same rows in other files: compaction
 	WriteMode_WRITE_MODE_REPLACE     WriteMode = 6 // CREATE OR REPLACE TABLE AS: the table's definition and rows in one commit, its history stays
+	WriteMode_WRITE_MODE_PICK        WriteMode = 7 // the changes of a snapshot that was staged, once more on top of the main branch: exactly its files, and none are written
 )
 
 // Enum value maps for WriteMode.
@@ -247,6 +251,7 @@ var (
 		4: "WRITE_MODE_ROW_LEVEL",
 		5: "WRITE_MODE_REWRITE",
 		6: "WRITE_MODE_REPLACE",
+		7: "WRITE_MODE_PICK",
 	}
 	WriteMode_value = map[string]int32{
 		"WRITE_MODE_UNSPECIFIED": 0,
@@ -256,6 +261,7 @@ var (
 		"WRITE_MODE_ROW_LEVEL":   4,
 		"WRITE_MODE_REWRITE":     5,
 		"WRITE_MODE_REPLACE":     6,
+		"WRITE_MODE_PICK":        7,
 	}
 )
 
@@ -727,6 +733,7 @@ type PrepareWriteRequest struct {
 	AddFiles  *AddFiles `protobuf:"bytes,8,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"` // WRITE_MODE_APPEND: no files are written, files that are there are registered
 	// Stage the write as a snapshot with this wap.id, if the table asks for it (write.wap.enabled): the write spec says whether it does.
 	WapId         string `protobuf:"bytes,9,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
+	Pick          string `protobuf:"bytes,10,opt,name=pick,proto3" json:"pick,omitempty"` // WRITE_MODE_PICK: the snapshot
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +827,13 @@ func (x *PrepareWriteRequest) GetAddFiles() *AddFiles {
 func (x *PrepareWriteRequest) GetWapId() string {
 	if x != nil {
 		return x.WapId
+	}
+	return ""
+}
+
+func (x *PrepareWriteRequest) GetPick() string {
+	if x != nil {
+		return x.Pick
 	}
 	return ""
 }
@@ -2335,12 +2349,14 @@ func (x *AlterTableRequest) GetDryRun() bool {
 }
 
 type AlterTableResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`   // current snapshot afterwards
-	Location      string                 `protobuf:"bytes,2,opt,name=location,proto3" json:"location,omitempty"` // metadata file
-	Warnings      []string               `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	Unchanged     bool                   `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`                                                                    // it was so before
-	Values        map[string]string      `protobuf:"bytes,5,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // what the changes found, for people: previous and current snapshot and the like
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Version   string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`   // current snapshot afterwards
+	Location  string                 `protobuf:"bytes,2,opt,name=location,proto3" json:"location,omitempty"` // metadata file
+	Warnings  []string               `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Unchanged bool                   `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`                                                                    // it was so before
+	Values    map[string]string      `protobuf:"bytes,5,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // what the changes found, for people: previous and current snapshot and the like
+	// CherryPick: the snapshot was not made on the main branch's head, so that its changes take a commit of their own (WRITE_MODE_PICK). Nothing was sent.
+	Pick          string `protobuf:"bytes,6,opt,name=pick,proto3" json:"pick,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2408,6 +2424,13 @@ func (x *AlterTableResponse) GetValues() map[string]string {
 		return x.Values
 	}
 	return nil
+}
+
+func (x *AlterTableResponse) GetPick() string {
+	if x != nil {
+		return x.Pick
+	}
+	return ""
 }
 
 // Change is one change of a table. Paths are column names, with dots between the names of nested fields.
@@ -3587,7 +3610,7 @@ func (x *ExpireSnapshots) GetSnapshots() []string {
 	return nil
 }
 
-// CherryPick puts the changes of a staged snapshot on top of the main branch.
+// CherryPick puts a staged snapshot on top of the main branch, if it was made on that one's head; see AlterTableResponse.pick.
 type CherryPick struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Snapshot      string                 `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
@@ -4106,7 +4129,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"descending\x18\x04 \x01(\bR\n" +
 	"descending\x12\x1f\n" +
 	"\vnulls_first\x18\x05 \x01(\bR\n" +
-	"nullsFirst\"\xfc\x02\n" +
+	"nullsFirst\"\x90\x03\n" +
 	"\x13PrepareWriteRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12-\n" +
@@ -4118,7 +4141,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x05scope\x18\x06 \x01(\v2\x15.signet.plan.v1.ScopeR\x05scope\x12\x1c\n" +
 	"\toperation\x18\a \x01(\tR\toperation\x125\n" +
 	"\tadd_files\x18\b \x01(\v2\x18.signet.sink.v1.AddFilesR\baddFiles\x12\x15\n" +
-	"\x06wap_id\x18\t \x01(\tR\x05wapId\"5\n" +
+	"\x06wap_id\x18\t \x01(\tR\x05wapId\x12\x12\n" +
+	"\x04pick\x18\n" +
+	" \x01(\tR\x04pick\"5\n" +
 	"\bAddFiles\x12)\n" +
 	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"E\n" +
 	"\x14PrepareWriteResponse\x12-\n" +
@@ -4245,13 +4270,14 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\achanges\x18\x03 \x03(\v2\x16.signet.sink.v1.ChangeR\achanges\x12!\n" +
 	"\fmax_attempts\x18\x04 \x01(\x05R\vmaxAttempts\x12\x14\n" +
 	"\x05again\x18\x05 \x01(\bR\x05again\x12\x17\n" +
-	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x87\x02\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\"\x9b\x02\n" +
 	"\x12AlterTableResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\blocation\x18\x02 \x01(\tR\blocation\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x1c\n" +
 	"\tunchanged\x18\x04 \x01(\bR\tunchanged\x12F\n" +
-	"\x06values\x18\x05 \x03(\v2..signet.sink.v1.AlterTableResponse.ValuesEntryR\x06values\x1a9\n" +
+	"\x06values\x18\x05 \x03(\v2..signet.sink.v1.AlterTableResponse.ValuesEntryR\x06values\x12\x12\n" +
+	"\x04pick\x18\x06 \x01(\tR\x04pick\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\b\n" +
@@ -4404,7 +4430,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\tR\x05jobId\"\x0f\n" +
-	"\rAbortResponse*\xa6\x03\n" +
+	"\rAbortResponse*\xbb\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -4422,7 +4448,8 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x18CAPABILITY_REPLACE_TABLE\x10\v\x12\x1a\n" +
 	"\x16CAPABILITY_ALTER_TABLE\x10\f\x12\x17\n" +
 	"\x13CAPABILITY_BRANCHES\x10\r\x12\x18\n" +
-	"\x14CAPABILITY_ADD_FILES\x10\x0e*z\n" +
+	"\x14CAPABILITY_ADD_FILES\x10\x0e\x12\x13\n" +
+	"\x0fCAPABILITY_PICK\x10\x0f*z\n" +
 	"\vCommitPoint\x12\x1c\n" +
 	"\x18COMMIT_POINT_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14COMMIT_POINT_CATALOG\x10\x01\x12\x18\n" +
@@ -4435,7 +4462,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x10OUTCOME_CONFLICT\x10\x03\x12\x15\n" +
 	"\x11OUTCOME_RETRYABLE\x10\x04\x12\x15\n" +
 	"\x11OUTCOME_PERMANENT\x10\x05\x12\x13\n" +
-	"\x0fOUTCOME_UNKNOWN\x10\x06*\xb9\x01\n" +
+	"\x0fOUTCOME_UNKNOWN\x10\x06*\xce\x01\n" +
 	"\tWriteMode\x12\x1a\n" +
 	"\x16WRITE_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11WRITE_MODE_APPEND\x10\x01\x12\x15\n" +
@@ -4443,7 +4470,8 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x14WRITE_MODE_OVERWRITE\x10\x03\x12\x18\n" +
 	"\x14WRITE_MODE_ROW_LEVEL\x10\x04\x12\x16\n" +
 	"\x12WRITE_MODE_REWRITE\x10\x05\x12\x16\n" +
-	"\x12WRITE_MODE_REPLACE\x10\x062\xfe\x06\n" +
+	"\x12WRITE_MODE_REPLACE\x10\x06\x12\x13\n" +
+	"\x0fWRITE_MODE_PICK\x10\a2\xfe\x06\n" +
 	"\x04Sink\x12M\n" +
 	"\bDescribe\x12\x1f.signet.sink.v1.DescribeRequest\x1a .signet.sink.v1.DescribeResponse\x12Y\n" +
 	"\fPrepareWrite\x12#.signet.sink.v1.PrepareWriteRequest\x1a$.signet.sink.v1.PrepareWriteResponse\x12F\n" +

@@ -23,7 +23,7 @@ type Plan struct {
 	Updates      []any
 	Values       map[string]string // what the changes found, for people
 	Warnings     []string
-	// Pick is a snapshot whose files are to be added on top of main by a new snapshot. The updates do not speak of it.
+	// Pick is a snapshot whose changes a commit of its own is to make once more on top of main. The updates do not speak of it.
 	Pick *meta.Snapshot
 	// Head is main's snapshot after the changes.
 	Head *int64
@@ -74,6 +74,9 @@ func Changes(t *Table, changes []*sinkv1.Change, o Options) (*Plan, error) {
 		if err := e.change(c); err != nil {
 			return nil, err
 		}
+	}
+	if e.pick != nil && len(changes) > 1 {
+		return nil, fmt.Errorf("snapshot %d was not made on main's head, and what puts it there is not done together with other changes", e.pick.ID)
 	}
 	return e.plan()
 }

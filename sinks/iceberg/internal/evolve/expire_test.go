@@ -102,9 +102,11 @@ func TestCherryPick_OfAStagedSnapshot(t *testing.T) {
 	table.Snapshots[4].Summary["wap.id"] = "w"
 	five := int64(2)
 	for name, x := range map[string]struct {
-		head int64
-		pick *sinkv1.CherryPick
-		err  string
+		head              int64
+		pick              *sinkv1.CherryPick
+		done, dynamic     string
+		orphan, v1, picks bool
+		err               string
 	}{
 		"on its parent main moves to it":    {head: five, pick: &sinkv1.CherryPick{Snapshot: "5"}},
 		"by its wap.id":                     {head: five, pick: &sinkv1.CherryPick{WapId: "w"}},
@@ -113,11 +115,31 @@ func TestCherryPick_OfAStagedSnapshot(t *testing.T) {
 		"not one that is not there":         {head: 4, pick: &sinkv1.CherryPick{WapId: "x"}, err: `no snapshot with the wap.id "x"`},
 		"not what is no append":             {head: 4, pick: &sinkv1.CherryPick{Snapshot: "6"}, err: "only an append"},
 		"not one whose wap.id is published": {head: 3, pick: &sinkv1.CherryPick{WapId: "w"}, err: `has published the wap.id "w"`},
+		"not one whose changes are made":    {head: 4, done: "5", pick: &sinkv1.CherryPick{WapId: "w"}, err: "snapshot 3 has its changes"},
+		"nor by its id":                     {head: 4, done: "5", pick: &sinkv1.CherryPick{Snapshot: "5"}, err: "snapshot 3 has its changes"},
+		"an overwrite of partitions":        {head: 4, dynamic: "true", pick: &sinkv1.CherryPick{Snapshot: "6"}, picks: true},
+		"not another overwrite":             {head: 4, dynamic: "false", pick: &sinkv1.CherryPick{Snapshot: "6"}, err: "only an append"},
+		"nor one of another history":        {head: 4, dynamic: "true", orphan: true, pick: &sinkv1.CherryPick{Snapshot: "6"}, err: "no ancestor of main's head"},
+		"nor in a table of version 1":       {head: 4, dynamic: "true", v1: true, pick: &sinkv1.CherryPick{Snapshot: "6"}, err: "format version 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := history(t, "", "")
 			at.Snapshots[4].Summary["wap.id"] = "w"
 			at.Snapshots[5].Summary["operation"] = "delete"
+			at.Snapshots[4].ManifestList, at.Snapshots[5].ManifestList = "file:///l5", "file:///l6"
+			if x.dynamic != "" {
+				at.Snapshots[5].Summary["operation"], at.Snapshots[5].Summary["replace-partitions"] = "overwrite", x.dynamic
+			}
+			if x.orphan {
+				other := int64(5)
+				at.Snapshots[5].ParentID = &other
+			}
+			if x.v1 {
+				at.FormatVersion = 1
+			}
+			if x.done != "" {
+				at.Snapshots[2].Summary["source-snapshot-id"] = x.done
+			}
 			if x.head == 3 {
 				at.Snapshots[2].Summary["published-wap-id"] = "w"
 			}
@@ -130,8 +152,8 @@ func TestCherryPick_OfAStagedSnapshot(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, x.head == 4, p.Pick != nil)
-			require.Equal(t, x.head != 4, len(p.Updates) == 1)
+			require.Equal(t, x.head == 4 || x.picks, p.Pick != nil)
+			require.Equal(t, p.Pick == nil, len(p.Updates) == 1)
 		})
 	}
 }

@@ -2,7 +2,9 @@ package evolve
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
@@ -17,6 +19,7 @@ const (
 	valueCurrent       = "current_snapshot_id"
 	valueSource        = "source_snapshot_id"
 	summaryOperation   = "operation"
+	summaryDynamic     = "replace-partitions"
 	operationAppend    = "append"
 	operationOverwrite = "overwrite"
 )
@@ -64,7 +67,8 @@ func (e *editor) snapshotTarget(s *sinkv1.SetSnapshot, head *int64) (int64, erro
 	return 0, fmt.Errorf("no snapshot is named")
 }
 
-// cherryPick puts a staged snapshot on top of main: main moves to it where it was made on main's head, and otherwise its files are added by a new snapshot.
+// cherryPick puts a staged snapshot on top of main, as the reference implementation's CherryPickOperation does: main moves to it where it was made on
+// main's head, and otherwise a new snapshot has to make its changes once more.
 func (e *editor) cherryPick(c *sinkv1.CherryPick) error {
 	s, err := e.staged(c)
 	if err != nil {
@@ -72,14 +76,14 @@ func (e *editor) cherryPick(c *sinkv1.CherryPick) error {
 	}
 	head := e.head()
 	e.values[valueSource] = strconv.FormatInt(s.ID, 10)
-	if done := e.picked(s, head); done != nil {
+	line := e.table.ancestors(head)
+	if err := Published(s, line); err != nil {
 		if e.again {
 			e.values[valueCurrent] = strconv.FormatInt(*head, 10)
 			return nil
 		}
-		return fmt.Errorf("snapshot %d is on the main branch already: %w", s.ID, done)
+		return err
 	}
-	wap := s.Summary[SummaryWapID]
 	if sameParent(s.ParentID, head) {
 		e.values[valueCurrent] = strconv.FormatInt(s.ID, 10)
 		r, _ := e.ref(meta.MainBranch)
@@ -87,11 +91,30 @@ func (e *editor) cherryPick(c *sinkv1.CherryPick) error {
 		e.put(meta.MainBranch, r)
 		return nil
 	}
-	if op := s.Summary[summaryOperation]; op != operationAppend {
-		return fmt.Errorf("snapshot %d (operation %s, %s %q) was not made on main's head, and only an append can be put on another; write it again", s.ID, op, SummaryWapID, wap)
+	if err := Pickable(s, line, e.version()); err != nil {
+		return err
 	}
 	e.pick = s
-	e.pinned[meta.MainBranch] = true
+	return nil
+}
+
+// Pickable says why a snapshot's changes cannot be made once more on top of main, whose ancestors are line; nil: they can. Only what adds files, or takes
+// whole partitions' place, means the same on top of another snapshot.
+func Pickable(s *meta.Snapshot, line []*meta.Snapshot, version int) error {
+	op := s.Summary[summaryOperation]
+	switch {
+	case s.ManifestList == "":
+		return fmt.Errorf("snapshot %d has no manifest list (a table of a very old version), which is not supported", s.ID)
+	case op == operationAppend:
+		return nil
+	case op != operationOverwrite || !strings.EqualFold(s.Summary[summaryDynamic], "true"):
+		return fmt.Errorf("snapshot %d (operation %s, %s %q) was not made on main's head, and only an append, or an overwrite of the partitions that it writes, can be put on another; "+
+			"run its statement again", s.ID, op, SummaryWapID, s.Summary[SummaryWapID])
+	case version < 2:
+		return fmt.Errorf("snapshot %d overwrites partitions and was not made on main's head, and the table has format version %d, which only appends are made to; upgrade the table", s.ID, version)
+	case s.ParentID != nil && !slices.ContainsFunc(line, func(a *meta.Snapshot) bool { return a.ID == *s.ParentID }):
+		return fmt.Errorf("snapshot %d overwrites partitions of snapshot %d, which is no ancestor of main's head: what has changed since cannot be told; run its statement again", s.ID, *s.ParentID)
+	}
 	return nil
 }
 
@@ -120,18 +143,22 @@ func (e *editor) staged(c *sinkv1.CherryPick) (*meta.Snapshot, error) {
 	return found, nil
 }
 
-// picked says why the snapshot is on main already, or nil.
-func (e *editor) picked(s *meta.Snapshot, head *int64) error {
+// Published says why a snapshot is on the branch already whose ancestors are line; nil: it is not.
+func Published(s *meta.Snapshot, line []*meta.Snapshot) error {
 	wap, id := s.Summary[SummaryWapID], strconv.FormatInt(s.ID, 10)
-	for _, a := range e.table.ancestors(head) {
+	for _, a := range line {
+		var why string
 		switch {
 		case a.ID == s.ID:
-			return fmt.Errorf("it is an ancestor of the current one")
+			why = "it is an ancestor of the current one"
 		case a.Summary[SummarySourceID] == id:
-			return fmt.Errorf("snapshot %d has its changes", a.ID)
+			why = fmt.Sprintf("snapshot %d has its changes", a.ID)
 		case wap != "" && (a.Summary[SummaryPublished] == wap || a.Summary[SummaryWapID] == wap):
-			return fmt.Errorf("snapshot %d has published the wap.id %q", a.ID, wap)
+			why = fmt.Sprintf("snapshot %d has published the wap.id %q", a.ID, wap)
+		default:
+			continue
 		}
+		return fmt.Errorf("snapshot %d is on the main branch already: %s", s.ID, why)
 	}
 	return nil
 }

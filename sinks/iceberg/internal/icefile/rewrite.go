@@ -74,11 +74,23 @@ func (w *Rewriter) Delete(e *icemanifest.Entry, snapshotID int64) error {
 	return w.append(e, icemanifest.Deleted, snapshotID)
 }
 
+// Add appends a file as one that the snapshot adds: its sequence numbers and row ids are those that the list will give it. snapshotID is only written in
+// format version 1; later ones inherit that, too.
+func (w *Rewriter) Add(e *icemanifest.Entry, snapshotID int64) error {
+	fresh := *e
+	fresh.FirstRowID = nil
+	w.rowIDs = false
+	return w.append(&fresh, icemanifest.Added, snapshotID)
+}
+
 func (w *Rewriter) append(e *icemanifest.Entry, status, snapshotID int64) error {
 	dst := avro.AppendLong(w.out.Row(), status)
-	if w.version == 1 {
+	switch {
+	case w.version == 1:
 		dst = avro.AppendLong(dst, snapshotID)
-	} else {
+	case status == icemanifest.Added:
+		dst = avro.AppendNull(avro.AppendNull(avro.AppendNull(dst)))
+	default:
 		dst = avro.AppendLong(avro.AppendSome(dst), snapshotID)
 		dst = avro.AppendLong(avro.AppendSome(dst), e.Sequence)
 		dst = avro.AppendLong(avro.AppendSome(dst), e.FileSequence)

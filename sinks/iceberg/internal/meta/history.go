@@ -32,6 +32,26 @@ func (m *Metadata) AsOf(millis int64) (*Snapshot, error) {
 	return nil, nil //nolint:nilnil // absence is an answer here, not a failure
 }
 
+// Ancestors are the snapshots from id on back, the newest first, as far as the table still has them.
+func (m *Metadata) Ancestors(id *int64) ([]*Snapshot, error) {
+	byID := make(map[int64]*Snapshot, len(m.snapshots))
+	for _, raw := range m.snapshots {
+		s := &Snapshot{}
+		if err := json.Unmarshal(raw, s); err != nil {
+			return nil, fmt.Errorf("%w: snapshot: %w", ErrInvalid, err)
+		}
+		byID[s.ID] = s
+	}
+	var out []*Snapshot
+	for id != nil && byID[*id] != nil {
+		s := byID[*id]
+		delete(byID, *id) // no circle, whatever the metadata says
+		out = append(out, s)
+		id = s.ParentID
+	}
+	return out, nil
+}
+
 func (m *Metadata) ancestorAsOf(millis int64) (*Snapshot, error) {
 	s, err := m.Head()
 	for seen := 0; err == nil && s != nil && s.TimestampMS > millis && seen <= len(m.snapshots); seen++ {
