@@ -10,6 +10,7 @@ import (
 
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/internal/tableprops"
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/schedule"
@@ -291,7 +292,7 @@ func (s *Server) keptOut(j *job, at *target) (string, error) {
 		return "", catalogError(err, "table "+at.String())
 	}
 	if upkeep.Excluded(t.Metadata.Properties()) {
-		return "its property " + upkeep.PropExpire + " or gc.enabled is false", nil
+		return "its property " + tableprops.ExpireSnapshots + " or gc.enabled is false", nil
 	}
 	return "", nil
 }

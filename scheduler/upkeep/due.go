@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go/table"
-)
 
-// PropExpire is the property by which a table keeps out of scheduled expiry: false.
-const PropExpire = "signet.maintenance.expire-snapshots"
+	"github.com/signet-io/signet/internal/tableprops"
+)
 
 // Excluded tells whether a table's properties keep its snapshots from a schedule: by our own one, or because its files may be others', too.
 func Excluded(properties map[string]string) bool {
-	for _, key := range []string{PropExpire, "gc.enabled"} {
+	for _, key := range []string{tableprops.ExpireSnapshots, "gc.enabled"} {
 		if strings.EqualFold(strings.TrimSpace(properties[key]), "false") {
 			return true
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/internal/tableprops"
 )
 
 // A table with snapshots 1 to 5, an hour old for each number that is missing to 6: 1←2←3←4 is main, and 5 was made on 2.
@@ -58,7 +60,7 @@ func TestExpires_AsTheSinkWould(t *testing.T) {
 
 func TestExcluded_ByEitherProperty(t *testing.T) {
 	for text, want := range map[string]bool{"": false, "true": false, "false": true, " FALSE ": true, "no": false} {
-		require.Equal(t, want, Excluded(map[string]string{PropExpire: text}), text)
+		require.Equal(t, want, Excluded(map[string]string{tableprops.ExpireSnapshots: text}), text)
 		require.Equal(t, want, Excluded(map[string]string{"gc.enabled": text}), text)
 	}
 }
