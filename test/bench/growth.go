@@ -32,34 +32,107 @@ func growth(ctx context.Context, bin string, n, after int) error {
 		return err
 	}
 	defer func() { _ = c.stop() }()
-	for _, q := range []string{"CREATE SCHEMA lake.b", "CREATE TABLE lake.b.t (id BIGINT, name VARCHAR)" + properties} {
-		if _, err := c.client.Exec(ctx, q); err != nil {
-			return err
-		}
+	g := &growing{cluster: c, properties: properties}
+	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
+		return err
+	}
+	load := loadAverage()
+	if err := g.create(ctx, "t"); err != nil {
+		return err
 	}
 	const around = 25
 	var commits []time.Duration
 	var metadata []int64
-	load := loadAverage()
-	for i := range n + around {
-		r, err := c.client.Exec(ctx, fmt.Sprintf("INSERT INTO lake.b.t VALUES (%d, 'one row')", i))
+	for range n - around {
+		took, err := g.commit(ctx, "t")
 		if err != nil {
 			return err
 		}
-		commits = append(commits, time.Duration(r.Job.TimingsMicros["commit"])*time.Microsecond)
-		metadata = append(metadata, newestMetadata(filepath.Join(c.dir, "warehouse", "b", "t", "metadata")))
+		commits, metadata = append(commits, took), append(metadata, g.metadata("t"))
 	}
-	at := func(i int) []time.Duration { return commits[max(i-around, 0):min(i+around, len(commits))] } // machines are noisy
+	at := func(i int) []time.Duration { return commits[max(i-around, 0):min(i+around, len(commits))] }
 	fmt.Printf("one-file commits to one table, %s, of the 50 around each, at a load of %s to %s:\n", label, load, loadAverage())
-	for _, i := range []int{10, 100, 250, 500, 750, 1000} {
-		if i <= n {
+	for _, i := range []int{10, 100, 250, 500, 750, n - around - 1} {
+		if i < len(commits) {
 			fmt.Printf("  commit %-6d median %s, fastest %s, metadata %d KB\n", i, ms(quantile(at(i), 0.5)), ms(slices.Min(at(i))), metadata[i]>>10)
 		}
 	}
-	ratio := func(q float64) float64 { return quantile(at(n), q).Seconds() / quantile(at(10), q).Seconds() }
-	fmt.Printf("  of the fastest tenths %.1f\n", ratio(0.1))
-	goal(fmt.Sprintf("commit %d to commit 10, %s", n, label), ratio(0.5), ratio(0.5) <= want, fmt.Sprintf("at most %g", want))
+	old, young, err := g.inTurn(ctx, around)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("in turn, at a load of %s: commits %d to %d of that table, and 1 to 20 of new ones:\n", loadAverage(), n-around, n+around)
+	fmt.Printf("  medians %s and %s; fastest tenths %s and %s: %.1f\n", ms(quantile(old.took, 0.5)), ms(quantile(young.took, 0.5)),
+		ms(quantile(old.took, 0.1)), ms(quantile(young.took, 0.1)), quantile(old.took, 0.1).Seconds()/quantile(young.took, 0.1).Seconds())
+	fmt.Printf("  CPU of scheduler and sink for each %s and %s\n", ms(old.cpu/time.Duration(len(old.took))), ms(young.cpu/time.Duration(len(young.took))))
+	ratio := quantile(old.took, 0.5).Seconds() / quantile(young.took, 0.5).Seconds()
+	goal(fmt.Sprintf("commit %d to commit 10, %s", n, label), ratio, ratio <= want, fmt.Sprintf("at most %g", want))
 	return nil
+}
+
+// growing are tables of a cluster that grow commit by commit.
+type growing struct {
+	*cluster
+	properties string
+	rows       int
+}
+
+func (g *growing) create(ctx context.Context, table string) error {
+	_, err := g.client.Exec(ctx, "CREATE TABLE lake.b."+table+" (id BIGINT, name VARCHAR)"+g.properties)
+	return err
+}
+
+func (g *growing) commit(ctx context.Context, table string) (time.Duration, error) {
+	g.rows++
+	r, err := g.client.Exec(ctx, fmt.Sprintf("INSERT INTO lake.b.%s VALUES (%d, 'one row')", table, g.rows))
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(r.Job.TimingsMicros["commit"]) * time.Microsecond, nil
+}
+
+// sample are commits, and what scheduler and sink have used for them, whatever else they did meanwhile.
+type sample struct {
+	took []time.Duration
+	cpu  time.Duration
+}
+
+// inTurn makes the same number of commits to the table that has grown and to new ones, five by five, so that what else the machine does falls on both.
+func (g *growing) inTurn(ctx context.Context, around int) (old, young sample, err error) {
+	const each, life = 5, 20
+	pids := append(children(g.procs[0].Process.Pid), g.procs[0].Process.Pid)
+	cpu := func() (all time.Duration) {
+		for _, pid := range pids {
+			all += processCPU(pid)
+		}
+		return all
+	}
+	table := ""
+	for i := range 2 * around / each {
+		if i%(life/each) == 0 {
+			table = fmt.Sprintf("young%d", i)
+			if err := g.create(ctx, table); err != nil {
+				return old, young, err
+			}
+		}
+		for s, of := range map[*sample]string{&old: "t", &young: table} {
+			before := cpu()
+			for range each {
+				took, err := g.commit(ctx, of)
+				if err != nil {
+					return old, young, err
+				}
+				s.took = append(s.took, took)
+			}
+			s.cpu += cpu() - before
+		}
+	}
+	return old, young, nil
+}
+
+// metadata is the size of a table's newest metadata.json.
+func (g *growing) metadata(table string) int64 {
+	return newestMetadata(filepath.Join(g.dir, "warehouse", "b", table, "metadata"))
 }
 
 // newestMetadata is the size of the metadata.json that was written last.
