@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // catalog is one with a policy.
@@ -109,7 +111,7 @@ func (c *catalog) take(now int64) []Action {
 		name := c.queue[0]
 		c.queue = c.queue[1:]
 		t := c.tables[name]
-		if t.queued = false; t.run != nil || t.again != nil && t.wait > now {
+		if t.queued = false; t.run != nil && !mutant.On("schedule/two-runs") || t.again != nil && t.wait > now {
 			continue // the walk was faster
 		}
 		c.busy++
@@ -177,7 +179,7 @@ func (c *catalog) findFailed(now int64) {
 // started takes over a run of an earlier incarnation, and the walk where it stood.
 func (c *catalog) started(e Started, now int64) {
 	t := c.table(e.Table.Name)
-	if t.run != nil {
+	if t.run != nil || mutant.On("schedule/restart-forgets") {
 		return
 	}
 	c.remove(e.Table.Name) // from what waits

@@ -3,6 +3,8 @@ package schedule
 import (
 	"maps"
 	"slices"
+
+	"github.com/signet-io/signet/internal/mutant"
 )
 
 // Times are in milliseconds, instants since 1970.
@@ -104,4 +106,9 @@ func (m *Machine) Next() (at int64, ok bool) {
 	return at, ok
 }
 
-func backoff(fails int) int64 { return min(base<<min(fails-1, 20), longest) }
+func backoff(fails int) int64 {
+	if mutant.On("schedule/no-backoff") {
+		return 0
+	}
+	return min(base<<min(fails-1, 20), longest)
+}

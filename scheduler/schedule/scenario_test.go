@@ -11,7 +11,7 @@ import (
 )
 
 // TestMachine_Scenarios replays testdata/*.txt: a block is a machine with one catalog, and its lines are "seconds event arguments". -rewrite writes what is
-// now the output; read the difference before keeping it.
+// now the output; read the difference before keeping it. J16, J17.
 func TestMachine_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -136,7 +136,7 @@ func prev(i int) string {
 	return name(i - 1)
 }
 
-// Whatever happens in whatever order, a table has one run at most, and a catalog no more than it may have.
+// J16: whatever happens in whatever order, a table has one run at most, and a catalog no more than it may have.
 func TestMachine_OneRunOfATable(t *testing.T) {
 	seed := uint64(1)
 	random := func(n int) int { seed = seed*6364136223846793005 + 1442695040888963407; return int(seed>>33) % n }

@@ -58,6 +58,7 @@ func TestExpires_AsTheSinkWould(t *testing.T) {
 	}
 }
 
+// J18.
 func TestExcluded_ByEitherProperty(t *testing.T) {
 	for text, want := range map[string]bool{"": false, "true": false, "false": true, " FALSE ": true, "no": false} {
 		require.Equal(t, want, Excluded(map[string]string{tableprops.ExpireSnapshots: text}), text)

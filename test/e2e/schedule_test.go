@@ -49,6 +49,7 @@ func shrunk(t *testing.T, c *harness.Cluster, table string, snapshots int) {
 	})
 }
 
+// J18: those that are to be left out are.
 func TestSchedule_ByCommits(t *testing.T) {
 	t.Parallel()
 	c := scheduled(t, "after_commits: 3")
@@ -106,7 +107,7 @@ func TestSchedule_ByPeriod(t *testing.T) {
 	}
 }
 
-// A restart begins no second run of a table in the same period; those whose turn has not come have it.
+// J16: a restart begins no second run of a table in the same period; those whose turn has not come have it.
 func TestSchedule_OverRestarts(t *testing.T) {
 	t.Parallel()
 	c := scheduled(t, "every: 24h, after_commits: 100")
@@ -143,7 +144,7 @@ func TestSchedule_CountsOverARestart(t *testing.T) {
 	require.Len(t, expiries(c, "t"), 1)
 }
 
-// A table that cannot be maintained is left alone for longer each time, also over a restart, and is in nobody's way.
+// J17: a table that cannot be maintained is left alone for longer each time, also over a restart, and is in nobody's way.
 func TestSchedule_FailuresBackOff(t *testing.T) {
 	t.Parallel()
 	c := scheduled(t, "after_commits: 2")
