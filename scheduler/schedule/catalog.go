@@ -185,7 +185,7 @@ func (c *catalog) started(e Started, now int64) {
 	c.remove(e.Table.Name) // from what waits
 	c.tables[e.Table.Name] = t
 	t.queued, t.again = false, nil
-	t.begin(Run{Table: e.Table, Why: e.Why, Key: e.Key, Slot: e.Slot}, now)
+	t.begin(Run(e), now)
 	if e.Why != ByPeriod || c.policy.Every <= 0 || c.began && e.Slot < c.slot {
 		c.busy++
 		return

@@ -103,10 +103,17 @@ func shown(a Action) string {
 // Events about what the machine does not know of change nothing.
 func TestMachine_ForeignEvents(t *testing.T) {
 	m := New(map[string]Policy{"off": {}, "on": {AfterCommits: 1}})
-	for _, e := range []Event{
-		Tick{}, Committed{Table{"off", "t"}, 1}, Committed{Table{"none", "t"}, 1}, Found{"on", "t"}, FindFailed{"on"}, Ended{Table{"on", "t"}, Failed}, Dropped{Table{"on", "t"}},
+	foreign := []Event{
+		Tick{},
+		Committed{Table{"off", "t"}, 1},
+		Committed{Table{"none", "t"}, 1},
+		Found{"on", "t"},
+		FindFailed{"on"},
+		Ended{Table{"on", "t"}, Failed},
+		Dropped{Table{"on", "t"}},
 		Started{Table: Table{"none", "t"}, Why: ByPeriod, Slot: 1},
-	} {
+	}
+	for _, e := range foreign {
 		require.Empty(t, m.Step(1, e), "%#v", e)
 	}
 	_, due := m.Next()
@@ -139,7 +146,10 @@ func prev(i int) string {
 // J16: whatever happens in whatever order, a table has one run at most, and a catalog no more than it may have.
 func TestMachine_OneRunOfATable(t *testing.T) {
 	seed := uint64(1)
-	random := func(n int) int { seed = seed*6364136223846793005 + 1442695040888963407; return int(seed>>33) % n }
+	random := func(n int) int {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		return int(seed>>33) % n
+	}
 	m := New(map[string]Policy{"c": {Every: 50_000, AfterCommits: 2}})
 	running, keys, now, finds := map[string]Run{}, map[string]bool{}, int64(0), 0
 	for i := range 20_000 {
