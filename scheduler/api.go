@@ -17,6 +17,7 @@ import (
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/rpc"
+	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -40,7 +41,7 @@ func (a *clientAPI) Submit(ctx context.Context, r *schedulerv1.SubmitRequest) (*
 // lookup finds a job that the caller may see.
 func (a *clientAPI) lookup(ctx context.Context, id string) (*job, error) {
 	j := a.s.job(id)
-	if j == nil || j.owner != principal(ctx) {
+	if j == nil || !seenBy(j, principal(ctx)) {
 		return nil, status.Errorf(codes.NotFound, "no job %q; signet jobs lists yours", id)
 	}
 	return j, nil
@@ -90,12 +91,15 @@ func (j *job) planText() string {
 	return j.plan
 }
 
+// seenBy tells whose jobs a principal sees: its own, and those of schedules.
+func seenBy(j *job, who string) bool { return j.owner == who || j.owner == config.MaintenancePrincipal }
+
 // ListJobs implements scheduler.v1.
 func (a *clientAPI) ListJobs(ctx context.Context, r *schedulerv1.ListJobsRequest) (*schedulerv1.ListJobsResponse, error) {
 	limit := int(cmp.Or(r.Limit, 100))
 	out, size := &schedulerv1.ListJobsResponse{}, 0
 	for _, j := range a.s.jobsNewestFirst() {
-		if j.owner != principal(ctx) {
+		if !seenBy(j, principal(ctx)) {
 			continue
 		}
 		snap, _ := j.snapshot()
@@ -110,11 +114,19 @@ func (a *clientAPI) ListJobs(ctx context.Context, r *schedulerv1.ListJobsRequest
 	return out, nil
 }
 
+const notForAll = "jobs of schedules are cancelled by operators: auth.tokens has operator: true for them"
+
+// mayCancel tells who may cancel a job: its owner, and of a schedule's an operator.
+func (s *Server) mayCancel(j *job, who string) bool { return j.owner == who || s.mayOperate(who) }
+
 // CancelJob implements scheduler.v1.
 func (a *clientAPI) CancelJob(ctx context.Context, r *schedulerv1.CancelJobRequest) (*schedulerv1.CancelJobResponse, error) {
 	j, err := a.lookup(ctx, r.JobId)
 	if err != nil {
 		return nil, err
+	}
+	if !a.s.mayCancel(j, principal(ctx)) {
+		return nil, status.Error(codes.PermissionDenied, notForAll)
 	}
 	ok, msg := a.s.cancelJob(ctx, j, principal(ctx))
 	return &schedulerv1.CancelJobResponse{Cancelled: ok, Message: msg}, nil

@@ -28,6 +28,12 @@ const expiryPrefix = "expiry of "
 // expireSnapshots has the sink remove snapshots from the metadata, and then removes the files that only they needed. What is to be removed is
 // journalled before the metadata changes, so that no crash leaves files behind.
 func expireSnapshots(s *Server, j *job, c *procedureCall) error {
+	if why, err := s.keptOut(j, c.table); err != nil {
+		return err
+	} else if why != "" {
+		j.warn("nothing was done: " + why)
+		return s.answerExpiry(j, &upkeep.Result{}, 0)
+	}
 	x := &sinkv1.ExpireSnapshots{}
 	if t, ok := c.time("older_than"); ok {
 		ms := t.UnixMilli()
@@ -61,12 +67,16 @@ func expireSnapshots(s *Server, j *job, c *procedureCall) error {
 	if err != nil {
 		return err
 	}
+	return s.answerExpiry(j, res, countOf(resp.Values["expired_snapshots"]))
+}
+
+func (s *Server) answerExpiry(j *job, res *upkeep.Result, snapshots int64) error {
 	return s.answer(j, []string{
 		"deleted_data_files_count:int", "deleted_position_delete_files_count:int", "deleted_equality_delete_files_count:int",
 		"deleted_manifest_files_count:int", "deleted_manifest_lists_count:int", "deleted_statistics_files_count:int", "expired_snapshots_count:int",
 	}, []row{{
 		res.Removed[upkeep.Data], res.Removed[upkeep.PositionDeletes], res.Removed[upkeep.EqualityDeletes],
-		res.Removed[upkeep.Manifest], res.Removed[upkeep.List], res.Removed[upkeep.Statistics], countOf(resp.Values["expired_snapshots"]),
+		res.Removed[upkeep.Manifest], res.Removed[upkeep.List], res.Removed[upkeep.Statistics], snapshots,
 	}})
 }
 

@@ -35,6 +35,9 @@ func (s *Server) recover() error {
 				j.progress.StagesDone = j.progress.Stages
 			}
 			s.jobs[rec.ID] = j
+			if rec.Upkeep != nil {
+				s.scheduled++
+			}
 			s.observeRecovered(j)
 			if !rec.State.Terminal() {
 				open = append(open, j)

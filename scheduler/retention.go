@@ -9,10 +9,14 @@ import (
 )
 
 // Finished jobs are kept for signet jobs and for their idempotency keys: the newest keepJobs, trimmed dropJobs at a time. A key that
-// comes again after that still finds its marker in the table, as long as the table keeps it.
+// comes again after that still finds its marker in the table, as long as the table keeps it. Those of schedules count apart, so that they push out
+// nobody's.
 const (
 	keepJobs = 10_000
 	dropJobs = 1_000
+
+	keepScheduled = 1_000
+	dropScheduled = 100
 )
 
 // trim forgets the oldest finished jobs when there are too many.
@@ -40,7 +44,9 @@ func (s *Server) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range old {
-		delete(s.jobs, j.id)
+		if delete(s.jobs, j.id); j.rec.Upkeep != nil {
+			s.scheduled--
+		}
 	}
 }
 
@@ -48,8 +54,11 @@ func (s *Server) trim() {
 func (s *Server) oldest() []*job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.jobs) <= keepJobs+dropJobs {
-		return nil
+	scheduled, most := false, dropJobs
+	if len(s.jobs)-s.scheduled <= keepJobs+dropJobs {
+		if scheduled, most = true, dropScheduled; s.scheduled <= keepScheduled+dropScheduled {
+			return nil
+		}
 	}
 	var old []*job
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
@@ -57,10 +66,10 @@ func (s *Server) oldest() []*job {
 		j.mu.Lock()
 		done := isTerminal(j.state)
 		j.mu.Unlock()
-		if done {
+		if done && scheduled == (j.rec.Upkeep != nil) {
 			old = append(old, j)
 		}
-		if len(old) == dropJobs {
+		if len(old) == most {
 			break
 		}
 	}

@@ -77,6 +77,9 @@ type Server struct {
 	toTidy   []*job                  // that have ended, with their work in the journal
 	groups   map[string]*sealedGroup // those whose outcome an earlier incarnation left open
 
+	maintenance maintenance
+	scheduled   int // of jobs, those of schedules
+
 	commits  commitQueue
 	admitted *admission
 	entering entering // submissions
@@ -187,6 +190,7 @@ func (s *Server) start(guard *guard) error {
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("recovery: %w", err)
 	}
+	s.openMaintenance()
 	return s.listen(guard)
 }
 
@@ -221,6 +225,7 @@ func (s *Server) listen(guard *guard) error {
 	s.warmSinks()
 	s.tell()
 	s.resume()
+	s.maintain()
 	s.log.Info("scheduler ready", "address", s.addr, "epoch", s.journal.Epoch(), "cluster", s.cfg.Cluster, "catalogs", s.catalogNames())
 	return nil
 }

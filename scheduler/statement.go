@@ -14,6 +14,7 @@ import (
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
+	"github.com/signet-io/signet/scheduler/schedule"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
@@ -489,5 +490,6 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 		}
 		return err
 	}
+	s.noteMaintenance(schedule.Dropped{Table: tableOf(t.entry.name, t.ident)})
 	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("dropped table %s; its files stay", t)}})
 }

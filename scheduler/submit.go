@@ -105,6 +105,9 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	j := newJob(s.ctx, rec)
 	s.mu.Lock()
 	s.jobs[rec.ID] = j
+	if rec.Upkeep != nil {
+		s.scheduled++
+	}
 	s.observeEntered(j)
 	j.turn, place = place, nil
 	s.mu.Unlock()
@@ -301,6 +304,7 @@ func (s *Server) show(j *job, rec journal.Job) {
 		s.spawn(func() { s.tidyWork(j) })
 	}
 	s.observeEnded(j, rec)
+	s.noteCommitted(&rec)
 	attrs := []any{"job", j.id, "kind", rec.Kind, "state", string(rec.State), "millis", rec.Finished.Sub(rec.Submitted).Milliseconds()}
 	if rec.Error != nil {
 		attrs = append(attrs, "code", rec.Error.Code, "error", rec.Error.Message)

@@ -46,7 +46,7 @@ func (b *restBackend) State(who string) rest.State {
 		out.Jobs[state] = 0
 	}
 	for _, j := range s.jobsNewestFirst() {
-		if j.owner == who {
+		if seenBy(j, who) {
 			j.mu.Lock()
 			out.Jobs[stateText(j.state)]++
 			j.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *restBackend) Jobs(who string, f rest.Filter) []rest.Job {
 		if len(out) == f.Limit {
 			break
 		}
-		if j.owner != who && !mutant.On("scheduler/everybody-sees-all") {
+		if !seenBy(j, who) && !mutant.On("scheduler/everybody-sees-all") {
 			continue
 		}
 		j.mu.Lock()
@@ -85,7 +85,7 @@ func (b *restBackend) Jobs(who string, f rest.Filter) []rest.Job {
 }
 
 func (b *restBackend) find(who, id string) *job {
-	if j := b.v.s.job(id); j != nil && j.owner == who {
+	if j := b.v.s.job(id); j != nil && seenBy(j, who) {
 		return j
 	}
 	return nil
@@ -234,6 +234,9 @@ func (b *restBackend) Cancel(who, id string) (_ rest.Job, refused string, found 
 	j.mu.Unlock()
 	if isTerminal(state) && !mutant.On("scheduler/ended-jobs-cancelled") {
 		return rest.Job{}, "the job has ended: " + stateName(state), true
+	}
+	if !b.v.s.mayCancel(j, who) {
+		return rest.Job{}, notForAll, true
 	}
 	ok, message := b.v.s.cancelJob(b.v.s.ctx, j, who)
 	if !ok {

@@ -84,6 +84,9 @@ type Catalog struct {
 	Sink string `koanf:"sink"`
 	// Root of a sink catalog: file:///dir; its tables are <root>/<namespace>/<table>.
 	Root string `koanf:"root"`
+
+	// Maintenance is what the scheduler does by itself to the tables of a sql catalog.
+	Maintenance Maintenance `koanf:"maintenance"`
 }
 
 // Sources says which local files statements may read. Signet's own files, /proc, /sys, /dev and /run are denied always.

@@ -31,7 +31,8 @@ func TestExample_IsValidAndComplete(t *testing.T) {
 	assert.Equal(t, Catalog{
 		Type: "sql", URI: "postgresql://signet@db.internal:5432/iceberg", Name: "prod", Warehouse: "file:///srv/shared",
 		DataPaths: []string{"file:///fast/shared"}, AddFilesPaths: []string{"file:///srv/raw"},
-		Secret: map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
+		Secret:      map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
+		Maintenance: Maintenance{ExpireSnapshots: Schedule{Every: time.Hour, AfterCommits: 100}},
 	}, c.Catalogs["shared"])
 	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])
 	assert.Equal(t, []string{"/srv/raw", "/srv/uploads"}, c.Sources.Roots)
@@ -90,7 +91,7 @@ func TestLoad_LayersFileVariablesFlags(t *testing.T) {
 		"SIGNET_EXECUTORS_LOCAL=3", "SIGNET_EXECUTORS_SLOTS=5", "SIGNET_CLUSTER=b", "SIGNET_SOURCES_ROOTS=/a, /b",
 		"SIGNET_CATALOGS_MY_LAKE_TYPE=sql", "SIGNET_CATALOGS_MY_LAKE_URI=postgresql://u@h/d", "SIGNET_CATALOGS_MY_LAKE_WAREHOUSE=/w",
 		"SIGNET_CATALOGS_MY_LAKE_SECRET_PASSWORD=hunter2", "SIGNET_AUTH_JOIN_TOKEN=hunter2", "SIGNET_FAILPOINTS=x", "SIGNET_LOG_LEVEL=debug",
-		"SIGNET_TIMEOUTS_EXECUTOR_LOSS=1m", "SIGNET_PLUGINS_SECRETS_S_K_FILE=/run/k",
+		"SIGNET_CATALOGS_MY_LAKE_MAINTENANCE_EXPIRE_SNAPSHOTS_AFTER_COMMITS=7", "SIGNET_TIMEOUTS_EXECUTOR_LOSS=1m", "SIGNET_PLUGINS_SECRETS_S_K_FILE=/run/k",
 	}, map[string]any{"executors.local": 7, "cluster": "c"})
 	require.NoError(t, err)
 	assert.Equal(t, 7, c.Executors.Local)
@@ -103,6 +104,7 @@ func TestLoad_LayersFileVariablesFlags(t *testing.T) {
 	assert.Equal(t, SecretEnv("SIGNET_AUTH_JOIN_TOKEN"), c.Auth.JoinToken, "instead of the file, not beside it")
 	assert.Equal(t, SecretFile("/run/k"), c.Plugins.Secrets["s"]["k"])
 	assert.Equal(t, time.Minute, c.Timeouts.ExecutorLoss)
+	assert.Equal(t, Schedule{AfterCommits: 7}, c.Catalogs["my_lake"].Maintenance.ExpireSnapshots)
 	assert.Equal(t, "debug", c.Log.Level)
 	assert.ElementsMatch(t, []string{"SIGNET_CATALOGS_MY_LAKE_SECRET_PASSWORD", "SIGNET_AUTH_JOIN_TOKEN"}, c.SecretEnv())
 }
@@ -162,6 +164,17 @@ func TestLoad_Refuses(t *testing.T) {
 		lake + ", warehous: x}}":                                                                              {"catalogs.lake.warehous", "did you mean warehouse?"},
 		"catalogs: {f: {type: sink}}":                                                                         {"catalogs.f.sink", "catalogs.f.root: missing"},
 		"catalogs: {f: {type: sink, sink: m, root: /r, uri: 'sqlite:///x'}}":                                  {"catalogs.f.uri", "not for type sink"},
+		lake + ", maintenance: {expire_snapshot: {every: 1h}}}}":                                              {"catalogs.lake.maintenance.expire_snapshot: unknown key", "did you mean expire_snapshots?"},
+		lake + ", maintenance: {expire_snapshots: {evry: 1h}}}}":                                              {"catalogs.lake.maintenance.expire_snapshots.evry", "did you mean every?"},
+		lake + ", maintenance: {expire_snapshots: {every: 10ms}}}}":                                           {"catalogs.lake.maintenance.expire_snapshots.every", `"10ms"`, "want 1s to 8760h"},
+		lake + ", maintenance: {expire_snapshots: {every: -1h}}}}":                                            {"catalogs.lake.maintenance.expire_snapshots.every", `"-1h`},
+		lake + ", maintenance: {expire_snapshots: {every: 10000h}}}}":                                         {"catalogs.lake.maintenance.expire_snapshots.every", `"10000h`},
+		lake + ", maintenance: {expire_snapshots: {every: hourly}}}}":                                         {"catalogs.lake.maintenance.expire_snapshots.every", `"hourly"`, "not a duration"},
+		lake + ", maintenance: {expire_snapshots: {after_commits: -1}}}}":                                     {"catalogs.lake.maintenance.expire_snapshots.after_commits", `"-1"`, "want 1 to 10000"},
+		lake + ", maintenance: {expire_snapshots: {after_commits: 10001}}}}":                                  {"catalogs.lake.maintenance.expire_snapshots.after_commits", `"10001"`},
+		lake + ", maintenance: {expire_snapshots: often}}}":                                                   {"catalogs.lake.maintenance.expire_snapshots", "keys below it"},
+		"catalogs: {f: {type: sink, sink: m, root: /r, maintenance: {expire_snapshots: {every: 1h}}}}":        {"catalogs.f.maintenance.expire_snapshots", "not for type sink"},
+		"auth: {tokens: [{principal: signet/maintenance, token: {env: A}}]}":                                  {"auth.tokens[0].principal", "signet/maintenance", "the scheduler's own"},
 		"log: {level: inf}":          {"log.level", `"inf"`, "did you mean info?"},
 		"limits: {task_retries: -1}": {"limits.task_retries"},
 		"sources: {roots: /a}":       {"sources.roots", "want a list"},

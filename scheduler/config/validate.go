@@ -157,6 +157,7 @@ func (v *validator) tokens(tokens []Token) {
 	for i, t := range tokens {
 		key := fmt.Sprintf("auth.tokens[%d]", i)
 		v.check(t.Principal != "" && len(t.Principal) <= 128, key+".principal", t.Principal, "want a name of at most 128 bytes")
+		v.check(!reserved(t.Principal), key+".principal", t.Principal, "names that begin with "+ReservedPrincipals+" are the scheduler's own")
 		v.check(!seen[t.Principal], key+".principal", t.Principal, "is there twice; each principal has one token")
 		seen[t.Principal] = true
 		if t.Token.IsZero() {
@@ -196,6 +197,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 	default:
 		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogSink)
 	}
+	v.maintenance(key, c)
 }
 
 func (v *validator) absent(key, kind string, fields map[string]string) {

@@ -37,6 +37,7 @@ type Job struct {
 	Lineage        json.RawMessage   `json:"lineage,omitempty"`      // what it reads and writes, as its lineage events say it; while it is open
 	Landing        *Landing          `json:"landing,omitempty"`      // how its commit landed, as far as its format counts
 	Untidy         bool              `json:"untidy,omitempty"`       // it has ended, and the records of its work are there still
+	Upkeep         *Upkeep           `json:"upkeep,omitempty"`       // it is a schedule's, not a client's
 
 	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
 	Keep *KeepRows `json:"-"`
@@ -98,6 +99,15 @@ type Landing struct {
 	SequenceNumber int64             `json:"sequence_number,omitempty"`
 	Operation      string            `json:"operation,omitempty"` // append, overwrite, delete, replace
 	Summary        map[string]string `json:"summary,omitempty"`   // counts and totals
+}
+
+// Upkeep is the run of a schedule that a job is.
+type Upkeep struct {
+	Catalog string   `json:"catalog"`
+	Ident   []string `json:"ident"` // of the table: its namespace and name
+	Why     string   `json:"why"`   // what made it due
+	Key     string   `json:"key"`   // of the run, among those of the table
+	Slot    int64    `json:"slot,omitempty"`
 }
 
 // Session is an external write session as it was begun.

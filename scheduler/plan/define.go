@@ -36,7 +36,7 @@ func Definition(c *sql.CreateTable, query []*planv1.Column) (*sinkv1.TableDefini
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Properties)) {
 		if tableprops.Reserved(key) {
-			bad.add(key, "the property "+sql.QuoteString(key)+" is reserved", "properties that begin with signet. are Signet's own, but for "+tableprops.AcceptAnySchema+" and "+tableprops.Splice)
+			bad.add(key, "the property "+sql.QuoteString(key)+" is reserved", "properties that begin with signet. are Signet's own, but for "+strings.Join(tableprops.Settable, ", "))
 		}
 	}
 	partitionClauses(&bad, out, c.Partition)

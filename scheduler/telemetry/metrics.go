@@ -36,6 +36,8 @@ type Metrics struct {
 	writes   *prometheus.CounterVec
 	write    prometheus.Histogram
 	http     *prometheus.CounterVec
+
+	maintained *prometheus.CounterVec
 }
 
 // New makes the metrics of a scheduler of this version.
@@ -57,6 +59,7 @@ func New(version string) *Metrics {
 	m.writes = m.counters("journal_writes_total", "Synced transactions of the journal.", "result")
 	m.write = m.time("journal_write_seconds", "Time of a journal's transaction, the wait for others included.", short)
 	m.http = m.counters("http_requests_total", "Requests to the REST API.", "route", "code")
+	m.maintained = m.counters("maintenance_total", "Tables that a schedule has found due, by what came of it.", "procedure", "catalog", "result")
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "signet", Name: "build_info", Help: "The running version; always 1."}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -141,6 +144,20 @@ func (m *Metrics) JournalWrite(took time.Duration, err error) {
 	}
 	m.writes.WithLabelValues(result).Inc()
 	m.write.Observe(took.Seconds())
+}
+
+// Results of maintenance that a schedule asked for.
+const (
+	MaintenanceDone     = "done"
+	MaintenanceNothing  = "nothing"  // there was nothing to do, and no job
+	MaintenanceExcluded = "excluded" // the table's properties keep it out
+	MaintenanceGone     = "gone"     // the table
+	MaintenanceFailed   = "failed"
+)
+
+// Maintained counts a table that a schedule has found due.
+func (m *Metrics) Maintained(procedure, catalog, result string) {
+	m.maintained.WithLabelValues(procedure, catalog, result).Inc()
 }
 
 // Request counts an answered request. The route is a pattern, never a path.

@@ -179,7 +179,7 @@ func checkProperty(key, text string) error {
 	switch {
 	case key == "":
 		return fmt.Errorf("a property needs a name")
-	case key == propAcceptAny, key == propSplice:
+	case key == propAcceptAny, key == propSplice, key == propNoExpiry:
 		if text != "true" && text != "false" {
 			return fmt.Errorf("want true or false")
 		}

@@ -29,7 +29,8 @@ const (
 	propFormatVersion  = "format-version"
 	propEncryptionKey  = "encryption.key-id"
 	propSplice         = "signet.splice.enabled"
-	propAcceptAny      = "signet.accept-any-schema" // the scheduler's business
+	propAcceptAny      = "signet.accept-any-schema"            // the scheduler's business
+	propNoExpiry       = "signet.maintenance.expire-snapshots" // the same
 )
 
 const (

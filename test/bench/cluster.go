@@ -51,12 +51,17 @@ func startCluster(ctx context.Context, bin string, threads int, memory string) (
 
 // startClusterWith takes more lines of the scheduler's configuration, and the executor's arguments.
 func startClusterWith(ctx context.Context, bin, more string, executor ...string) (*cluster, error) {
+	return startClusterOf(ctx, bin, "", more, executor...)
+}
+
+// startClusterOf takes lines of the catalog's configuration besides.
+func startClusterOf(ctx context.Context, bin, catalog, more string, executor ...string) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "signet-bench-")
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{dir: dir}
-	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\nexecutors: {local: 0}\nlog: {level: %[2]s}\n%[3]s", dir, cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "warn"), more)
+	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\n%[4]sexecutors: {local: 0}\nlog: {level: %[2]s}\n%[3]s", dir, cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "warn"), more, catalog)
 	if err := os.WriteFile(filepath.Join(dir, "signet.yaml"), []byte(conf), 0o600); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}

@@ -40,6 +40,7 @@ func run(ctx context.Context, what string, args []string) error {
 	clients := fs.Int("clients", 32, "contention: how many append at one time")
 	seconds := fs.Int("seconds", 60, "contention: for how long")
 	venv := fs.String("venv", "", "contention: Python environment with pyiceberg[sql-sqlite,pyarrow], to be measured in turn with ours")
+	after := fs.Int("expire-after", 0, "growth: have the scheduler expire the table's snapshots each time after so many commits; 0: keep them all")
 	addr := fs.String("scheduler", "", "executors: address of the scheduler")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -64,7 +65,7 @@ func run(ctx context.Context, what string, args []string) error {
 	case "contention":
 		return contention(ctx, *bin, *clients, time.Duration(*seconds)*time.Second, *venv)
 	case "growth":
-		return growth(ctx, *bin, orDefault(*n, 1000))
+		return growth(ctx, *bin, orDefault(*n, 1000), *after)
 	case "files":
 		return files(ctx, *bin, *n)
 	case "executors": // what dispatch starts

@@ -22,6 +22,7 @@ go build -o "$cache/bench" ./test/bench
 go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" contention --venv "$cache/venv"
 "$cache/bench" growth
+"$cache/bench" growth --expire-after 20
 "$cache/bench" files
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" splice --data "$cache/data/lineitem/*.parquet"
