@@ -112,7 +112,7 @@ def test_files_without_ids_are_read_by_the_name_mapping(spark, space, tmp_path):
     assert space.sql(f"SELECT id, title FROM {t} ORDER BY id") == [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]
 
 
-@pytest.mark.parametrize("granularity", ["file", "partition"])
+@pytest.mark.parametrize("granularity", ["file", pytest.param("partition", marks=pytest.mark.nightly)])
 def test_merge_on_read_in_turns(spark, space, granularity):
     """Spark and we delete and update rows of the same files in turns, in version 2, over a change of the partitioning, and on into version 3."""
     name = f"turns_{granularity}"
