@@ -113,8 +113,10 @@ func (s *Server) noteMaintenance(e schedule.Event) {
 		return
 	}
 	u.mu.Lock()
+	before, was := u.m.Next()
 	u.todo = append(u.todo, u.m.Step(time.Now().UnixMilli(), e)...)
-	due := len(u.todo) > 0
+	next, is := u.m.Next()
+	due := len(u.todo) > 0 || next != before || is != was // the loop waits until then
 	u.mu.Unlock()
 	if due {
 		select {
