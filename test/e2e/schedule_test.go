@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -217,4 +218,69 @@ func TestSchedule_OverCrashes(t *testing.T) {
 			require.Len(t, expiries(c, "t"), 1)
 		})
 	}
+}
+
+// Writers and readers notice nothing of expiries beside them: no statement fails, and no row is missing.
+func TestSchedule_BesideWritersAndReaders(t *testing.T) {
+	t.Parallel()
+	const writers, each = 4, 15
+	c := scheduled(t, "after_commits: 2, every: 1s")
+	shortLived(c, "t", "")
+	cl := c.Client()
+	ctx := harness.Context(t)
+	errs := make(chan error, writers+1)
+	over := make(chan struct{})
+	for w := range writers {
+		go func() {
+			for i := range each {
+				if _, err := cl.Exec(ctx, fmt.Sprintf("INSERT INTO lake.s.t VALUES (%d)", w*each+i)); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	go func() {
+		for last := int64(0); ; {
+			rows, err := rowsOf(ctx, cl, "lake.s.t")
+			if err == nil && rows < last {
+				err = fmt.Errorf("%d rows, and %d before", rows, last)
+			}
+			if last = rows; err != nil {
+				errs <- err
+				return
+			}
+			select {
+			case <-over:
+				errs <- nil
+				return
+			default:
+			}
+		}
+	}()
+	for range writers {
+		require.NoError(t, <-errs)
+	}
+	close(over)
+	require.NoError(t, <-errs)
+	shrunk(t, c, "t", 1)
+	require.Equal(t, fmt.Sprint(writers*each), c.Value("SELECT count(DISTINCT id) FROM lake.s.t"))
+	for _, j := range c.AwaitJobs() {
+		require.Equal(t, "Successful", j.State, "%v", j)
+	}
+}
+
+// rowsOf counts the rows that reading a table's files gives.
+func rowsOf(ctx context.Context, cl *client.Client, table string) (n int64, err error) {
+	rows, err := cl.Query(ctx, "SELECT id FROM "+table)
+	if err != nil {
+		return 0, err
+	}
+	for rows.Next() {
+		n += rows.RecordBatch().NumRows()
+	}
+	err = rows.Err()
+	rows.Close()
+	return n, err
 }
