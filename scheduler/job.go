@@ -67,6 +67,7 @@ type job struct {
 	done   chan struct{} // closed when the job's goroutine has ended
 	events *mailbox      // to the job's loop
 	again  bool          // an earlier incarnation had begun it
+	upkeep bool          // it is a schedule's
 	dry    bool          // EXPLAIN, VALIDATE: nothing may change; of the job's goroutine
 	stored atomic.Bool   // some of its tasks keep their rows on executors
 	turn   *turn         // in the queue; of the job's goroutine
@@ -96,7 +97,7 @@ type taskCount struct{ rows, bytes int64 }
 
 func newJob(parent context.Context, rec journal.Job) *job {
 	ctx, cancel := context.WithCancelCause(traced(parent, rec))
-	j := &job{id: rec.ID, owner: rec.Principal, ctx: ctx, cancel: cancel, done: make(chan struct{}), events: newMailbox(), rec: rec, changed: make(chan struct{}), timings: map[string]int64{}, running: map[string]taskCount{}}
+	j := &job{id: rec.ID, owner: rec.Principal, ctx: ctx, cancel: cancel, done: make(chan struct{}), events: newMailbox(), rec: rec, upkeep: rec.Upkeep != nil, changed: make(chan struct{}), timings: map[string]int64{}, running: map[string]taskCount{}}
 	j.state = schedulerv1.JobState_JOB_STATE_QUEUED
 	if rec.State.Terminal() {
 		j.state = terminal(rec.State)

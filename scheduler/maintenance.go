@@ -72,6 +72,13 @@ func (s *Server) openMaintenance() {
 	}
 }
 
+func failureText(rec *journal.Job) string {
+	if rec.Error == nil {
+		return string(rec.State)
+	}
+	return rec.Error.Message
+}
+
 func resultOf(rec *journal.Job) schedule.Result {
 	if rec.State == journal.StateSuccessful {
 		return schedule.Done
@@ -106,8 +113,10 @@ func (s *Server) noteMaintenance(e schedule.Event) {
 		return
 	}
 	u.mu.Lock()
+	before, was := u.m.Next()
 	u.todo = append(u.todo, u.m.Step(time.Now().UnixMilli(), e)...)
-	due := len(u.todo) > 0
+	next, is := u.m.Next()
+	due := len(u.todo) > 0 || next != before || is != was // the loop waits until then
 	u.mu.Unlock()
 	if due {
 		select {
@@ -265,7 +274,7 @@ func (s *Server) awaitMaintenance(j *job, t schedule.Table) {
 	result, word := resultOf(&rec), telemetry.MaintenanceDone
 	if result == schedule.Failed {
 		word = telemetry.MaintenanceFailed
-		s.log.Warn("maintenance failed and is tried again later", "procedure", expireProcedure, "statement", rec.SQL, "job", j.id)
+		s.log.Warn("maintenance failed and is tried again later", "procedure", expireProcedure, "statement", rec.SQL, "job", j.id, "error", failureText(&rec))
 	}
 	s.views.metrics.Maintained(expireProcedure, t.Catalog, word)
 	s.noteMaintenance(schedule.Ended{Table: t, Result: result})
@@ -273,7 +282,7 @@ func (s *Server) awaitMaintenance(j *job, t schedule.Table) {
 
 // keptOut tells why a scheduled job finds its table not to be maintained after all: the job may have waited. One that has begun goes on to its end.
 func (s *Server) keptOut(j *job, at *target) (string, error) {
-	if j.rec.Upkeep == nil {
+	if !j.upkeep {
 		return "", nil
 	}
 	var d *journal.Duty

@@ -35,7 +35,7 @@ func (s *Server) recover() error {
 				j.progress.StagesDone = j.progress.Stages
 			}
 			s.jobs[rec.ID] = j
-			if rec.Upkeep != nil {
+			if j.upkeep {
 				s.scheduled++
 			}
 			s.observeRecovered(j)

@@ -44,7 +44,7 @@ func (s *Server) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range old {
-		if delete(s.jobs, j.id); j.rec.Upkeep != nil {
+		if delete(s.jobs, j.id); j.upkeep {
 			s.scheduled--
 		}
 	}
@@ -66,7 +66,7 @@ func (s *Server) oldest() []*job {
 		j.mu.Lock()
 		done := isTerminal(j.state)
 		j.mu.Unlock()
-		if done && scheduled == (j.rec.Upkeep != nil) {
+		if done && scheduled == j.upkeep {
 			old = append(old, j)
 		}
 		if len(old) == most {

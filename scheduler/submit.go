@@ -105,7 +105,7 @@ func (s *Server) enter(rec journal.Job) (*job, bool, error) {
 	j := newJob(s.ctx, rec)
 	s.mu.Lock()
 	s.jobs[rec.ID] = j
-	if rec.Upkeep != nil {
+	if j.upkeep {
 		s.scheduled++
 	}
 	s.observeEntered(j)

@@ -30,6 +30,7 @@ class Cluster:
             f"    uri: sqlite://{self.db}\n"
             f"    warehouse: file://{self.warehouse}\n"
             f"    add_files_paths: [file://{self.landing}]\n"
+            "    maintenance: {expire_snapshots: {after_commits: 3}}\n"  # only tables that say so have snapshots that young expire
             "executors:\n"
             f"  local: {executors}\n"
             "  slots: 2\n"
