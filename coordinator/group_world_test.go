@@ -208,6 +208,11 @@ func (w *crowd) settle(g *GroupRecord, k OutcomeKind) {
 	jobs := g.jobs()
 	step, err := SettleGroup(g, w.units(jobs), Outcome{Kind: k, Version: g.Attempt.Version})
 	require.NoError(w.t, err)
+	for i, m := range step.Machines {
+		if f := m.Failure(); k == OutcomeRefused && len(jobs) > 1 && f != nil {
+			require.True(w.t, f.Cancelled, "%s fails (%s) for what may be another's fault", jobs[i], f.Reason)
+		}
+	}
 	w.keep(g, jobs, step)
 }
 
