@@ -110,7 +110,7 @@ var positionColumns = []string{"_file", "_pos", "_row_id", "_last_updated_sequen
 
 func (s *Server) positionNames(t *target, schema *planv1.Schema) error {
 	for _, f := range schema.GetFields() {
-		if at, _ := sql.Find(f.GetName(), positionColumns); at >= 0 || sql.IsReserved(f.GetName()) {
+		if at, _ := sql.Find(f.GetName(), positionColumns); at >= 0 {
 			return fail(codeUser, "rename the column", "table %s: its column %s has a name that row-level statements need for themselves", t, sql.DisplayIdent(f.GetName()))
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Server) analyzeChanges(j *job, r *plan.RowLevel, text string, read *row
 	for _, st := range a.result.GetStats() {
 		for _, c := range st.GetColumns() {
 			if sql.IsReserved(c.GetName()) {
-				return nil, fail(codeUser, "rename it in a subquery that lists the columns", "column %s of a table or file that the statement reads has a name that row-level statements need for themselves", sql.DisplayIdent(c.GetName()))
+				return nil, fail(codeUser, "rename it with ALTER TABLE, or in a subquery that lists the columns", "column %s of a table or file that the statement reads has a name that row-level statements need for themselves", sql.DisplayIdent(c.GetName()))
 			}
 		}
 	}

@@ -189,9 +189,11 @@ func (a *analysis) bind() error {
 	if err != nil {
 		return err
 	}
-	untyped, err := a.untyped(cols)
-	if err != nil {
-		return err
+	untyped := make([]bool, len(cols))
+	if strings.Contains(strings.ToLower(a.out.GetSql()), "null") { // else there is none, and the query need not be bound once more
+		if untyped, err = a.inst.Untyped(a.ctx, a.out.GetSql(), cols); err != nil {
+			return err
+		}
 	}
 	bound := make([]*planv1.Column, len(cols)) // as DuckDB has them, whatever is said of literals
 	for i, c := range cols {

@@ -119,8 +119,7 @@ func (v *tableView) loadLineage(ctx context.Context) error {
 func deleteFileError(f *planv1.PinnedFile, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return userErrorf("run the statement again, in case the table has been written anew meanwhile; otherwise the table is damaged: restore the file, or read another version of it",
-			"a delete file of data file %s is not there: %v", displayName(f), err)
+		return userErrorf(missingHint, "a delete file of data file %s is not there: %v", displayName(f), err)
 	case errors.Is(err, errVector), errors.Is(err, errPositions):
 		return userErrorf("the table is damaged; read an older version of it, or restore the file", "data file %s: %v", displayName(f), err)
 	}

@@ -23,7 +23,6 @@ func (v *tableView) equalityJoins(ctx context.Context, g *fileGroup) (string, er
 	if err != nil {
 		return "", err
 	}
-	names, _ := g.mapper.readNames()
 	var out strings.Builder
 	for n, s := range sets {
 		deleted := &mapper{schema: s.schema, fields: v.scan.GetSchema().GetFields(), names: v.names}
@@ -37,7 +36,7 @@ func (v *tableView) equalityJoins(ctx context.Context, g *fileGroup) (string, er
 			if key == "" {
 				return "", userErrorf("the table is damaged; read an older version of it", "equality delete file %s lacks the column of field id %d, by which it deletes", s.schema.path, id)
 			}
-			value, err := g.mapper.equalityKey(id, names)
+			value, err := g.mapper.equalityKey(id, g.names)
 			if err != nil {
 				return "", err
 			}

@@ -97,9 +97,10 @@ func (m *mapper) readNames() (names []string, renamed bool) {
 		if !slices.Contains(hidden, strings.ToLower(name)) {
 			continue
 		}
-		for renamed = true; used[strings.ToLower(name)]; name += "_" {
+		for used[strings.ToLower(name)] {
+			name += "_"
 		}
-		used[name], names[n] = true, name
+		used[strings.ToLower(name)], names[n], renamed = true, name, true
 	}
 	return names, renamed
 }

@@ -20,15 +20,17 @@ func displayName(f *planv1.PinnedFile) string {
 	return f.GetPath()
 }
 
+// missingHint is for files that a table names and that are not there, or not whole.
+const missingHint = "run the statement again, in case the table has been written anew meanwhile; otherwise the table is damaged: restore the file, or read another version of it"
+
 // checkTableFile is checkPin for a file of a table, which no writer changes.
 func checkTableFile(f *planv1.PinnedFile) error {
-	const hint = "run the statement again, in case the table has been written anew meanwhile; otherwise the table is damaged: restore the file, or read another version of it"
 	st, err := os.Stat(f.GetPath())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return userErrorf(hint, "data file %s of the table is not there", displayName(f))
+		return userErrorf(missingHint, "data file %s of the table is not there", displayName(f))
 	case err == nil && !st.IsDir() && f.GetSizeBytes() > 0 && f.GetSizeBytes() != st.Size():
-		return userErrorf(hint, "data file %s of the table has %d bytes, and its manifest says %d", displayName(f), st.Size(), f.GetSizeBytes())
+		return userErrorf(missingHint, "data file %s of the table has %d bytes, and its manifest says %d", displayName(f), st.Size(), f.GetSizeBytes())
 	}
 	return checkPin(f)
 }

@@ -21,3 +21,12 @@ func ListLiteral(items []string) string {
 	b.WriteByte(']')
 	return b.String()
 }
+
+// identList are names as a list of columns has them.
+func identList(names []string) string {
+	quoted := make([]string, len(names))
+	for n, name := range names {
+		quoted[n] = Ident(name)
+	}
+	return strings.Join(quoted, ", ")
+}

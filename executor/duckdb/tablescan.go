@@ -118,6 +118,8 @@ type fileGroup struct {
 	schema   *parquetSchema
 	files    []*planv1.PinnedFile
 	mapper   *mapper
+	names    []string             // by which the columns of the files are read
+	renamed  bool                 // some of them are not the files' own
 	deleted  bool                 // rows are deleted by position
 	equality []*planv1.DeleteFile // equality deletes, the same for all files
 	prefix   string               // of the data files' URIs, in front of their paths
@@ -141,6 +143,7 @@ func (v *tableView) groups(ctx context.Context) ([]*fileGroup, error) {
 			return nil, err
 		}
 		g := &fileGroup{schema: s, mapper: m}
+		g.names, g.renamed = m.readNames()
 		if !v.inst.access.NoDeletes {
 			for _, d := range f.GetDeletes() {
 				if d.GetContent() == planv1.FileContent_FILE_CONTENT_EQUALITY_DELETES {
@@ -191,14 +194,10 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 		return nil, err
 	}
 	r := &reader{function: "read_parquet", format: formatParquet, options: map[string]string{"hive_partitioning": "false", "union_by_name": "false"}}
-	names, renamed := g.mapper.readNames()
-	for n := range names {
-		names[n] = Ident(names[n])
-	}
 	alias := ""
 	switch {
-	case renamed: // which makes DuckDB's own columns visible, and its options for them impossible
-		alias = " AS signet_file(" + strings.Join(names, ", ") + ")"
+	case g.renamed: // which makes DuckDB's own columns visible, and its options for them impossible
+		alias = " AS signet_file(" + identList(g.names) + ")"
 	case g.deleted || v.scan.GetWithPositions():
 		r = r.with("filename", "true").with("file_row_number", "true")
 	}
@@ -207,7 +206,7 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 		reader := r
 		var where []string
 		if s.end != 0 {
-			if !renamed {
+			if !g.renamed {
 				reader = reader.with("file_row_number", "true")
 			}
 			where = append(where, fmt.Sprintf("file_row_number BETWEEN %d AND %d", s.first, s.end-1))
@@ -229,10 +228,9 @@ func (v *tableView) selects(ctx context.Context, g *fileGroup) ([]string, error)
 }
 
 func (v *tableView) projection(g *fileGroup) (string, error) {
-	names, _ := g.mapper.readNames()
 	var parts []string
 	for _, f := range v.scan.GetSchema().GetFields() {
-		expr, err := g.mapper.column(f, names)
+		expr, err := g.mapper.column(f, g.names)
 		if err != nil {
 			return "", err
 		}
@@ -244,8 +242,8 @@ func (v *tableView) projection(g *fileGroup) (string, error) {
 	if v.scan.GetWithPositions() && v.scan.GetRowLineage() {
 		rows := v.inst.rows
 		parts = append(parts,
-			fmt.Sprintf("%s AS %s", g.mapper.lineage(rowIDField, names, fmt.Sprintf("%s(%s) + file_row_number", fileValueFunction, rows.key(keyFirstRow))), rowIDColumn),
-			fmt.Sprintf("%s AS %s", g.mapper.lineage(sequenceField, names, fmt.Sprintf("%s(%s)", fileValueFunction, rows.key(keySequence))), sequenceColumn))
+			fmt.Sprintf("%s AS %s", g.mapper.lineage(rowIDField, g.names, fmt.Sprintf("%s(%s) + file_row_number", fileValueFunction, rows.key(keyFirstRow))), rowIDColumn),
+			fmt.Sprintf("%s AS %s", g.mapper.lineage(sequenceField, g.names, fmt.Sprintf("%s(%s)", fileValueFunction, rows.key(keySequence))), sequenceColumn))
 	}
 	if len(parts) == 0 {
 		return "", fmt.Errorf("a scan of no columns")

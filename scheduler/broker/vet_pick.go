@@ -61,7 +61,7 @@ func (l *Lease) picked(ctx context.Context, s storage.Store, t *catalog.Table) (
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallelStats)
-	defer func() { _ = g.Wait() }()
+	defer func() { _ = g.Wait() }() // where another error came first: nothing may look on after this returns
 	for _, m := range list.entries {
 		if m.SnapshotID() != id && m.SnapshotID() != 0 { // some lists of version 1 do not say
 			continue

@@ -70,5 +70,10 @@ func TestNames_OfSignetsOwn(t *testing.T) {
 		c.Fail(1, statement, "name that", "ignet_")
 	}
 	require.Equal(t, before, c.Table("n", "g").MetadataLocation)
+	c.SQL("ALTER TABLE lake.n.g ADD COLUMN signet_clause INTEGER")
+	const merge = "MERGE INTO lake.n.g t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 7"
+	c.Fail(1, merge, "column signet_clause", "ALTER TABLE")
+	c.SQL("ALTER TABLE lake.n.g RENAME COLUMN signet_clause TO clause; " + merge)
+	require.Equal(t, [][]string{{"0", "0", ""}, {"1", "7", ""}, {"2", "0", ""}}, c.SQL("SELECT * FROM lake.n.g ORDER BY id"))
 	c.SQL("INSERT INTO lake.n.plain SELECT id FROM '" + input + "'") // where they are no harm
 }

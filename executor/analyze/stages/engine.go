@@ -111,26 +111,14 @@ func (e *engine) typesOf(s selection) ([]string, error) {
 	return out, nil
 }
 
-// findNulls corrects the type of columns that are nothing but NULL and have no type: DuckDB describes them as INTEGER, but lets them be anything. What
-// tells them apart is that NULL || ” has no type, either. Keys stay what they are: both sides of a join have keys of one type.
+// findNulls corrects the type of columns that are nothing but NULL and have none. Keys stay what they are: both sides of a join have keys of one type.
 func (e *engine) findNulls(sql string, cols []*planv1.Column, keys []string) error {
-	var probes []string
-	var found []*planv1.Column
-	for _, c := range cols {
-		if c.GetEngineType() == "INTEGER" && !slices.Contains(keys, c.GetName()) {
-			probes = append(probes, duckdb.Ident(c.GetName())+" || ''")
-			found = append(found, c)
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	types, err := e.describe("SELECT " + strings.Join(probes, ", ") + " FROM (" + sql + ") q")
+	untyped, err := e.inst.Untyped(e.ctx, sql, cols)
 	if err != nil {
 		return err
 	}
-	for i, c := range found {
-		if types[i].GetEngineType() != "VARCHAR" {
+	for i, c := range cols {
+		if untyped[i] && !slices.Contains(keys, c.GetName()) {
 			c.EngineType = `"NULL"`
 		}
 	}
