@@ -48,11 +48,26 @@ run: build ## Start a scheduler, two executors and the sink process, load the ex
 	examples/insert/run.sh
 
 .PHONY: test
-test: ## Run every test that needs only Go and a C compiler
+test: test-unit test-race test-e2e ## Run every test that needs only Go and a C compiler
+
+.PHONY: test-unit
+test-unit:
 	CGO_ENABLED=0 go test -timeout 20m $(TEST_FLAGS) $$(go list ./... | grep -vE '^github.com/signet-io/signet/(coordinator|scheduler|plugins|executor|cmd/signet-executor|test)(/|$$)')
 	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) $(CGO_PACKAGES)
+
+.PHONY: test-race
+test-race:
 	CGO_ENABLED=1 go test -race -timeout 20m $(TEST_FLAGS) $(RACE_PACKAGES)
+
+.PHONY: test-e2e
+test-e2e: test-processes test-queries ## Run only the tests that start real processes
+
+.PHONY: test-processes
+test-processes:
 	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+
+.PHONY: test-queries
+test-queries:
 	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch ./test/rowlevel
 
 .PHONY: sim
@@ -67,11 +82,6 @@ chaos: build ## Run JOBS statements while a process is killed every second; SEED
 mutants: ## Break Signet on purpose, in one way after another, and show that the tests of docs/semantics.md and the simulation notice
 	CGO_ENABLED=0 go run ./test/semantics run
 	CGO_ENABLED=0 go test -count=1 -v -tags mutant -run 'Mutants|Shrink' ./scheduler/sim
-
-.PHONY: test-e2e
-test-e2e: ## Run only the tests that start real processes
-	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
-	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) ./test/tpch ./test/rowlevel
 
 .PHONY: tpch
 tpch: build ## Compare TPC-H at scale 0.1, and QUERIES random queries from seed FIRST on, over 3 executors with one DuckDB (needs Python 3)

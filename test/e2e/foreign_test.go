@@ -117,7 +117,9 @@ func TestForeign_CrashesAroundTheCommitPoint(t *testing.T) {
 			table, dir := "files.f."+name, filepath.Join(root, "f", name)
 			s.SQL("CREATE TABLE " + table + " (id BIGINT); INSERT INTO " + table + " SELECT i AS id FROM range(-10, 0) r(i)")
 			x := &trial{crashStage: s, t: t, crash: c, name: name, text: "INSERT INTO " + table + " SELECT id FROM '" + s.input + "'"}
-			require.NoError(t, x.crashing())
+			reached, err := x.crashing()
+			require.NoError(t, err)
+			require.True(t, reached, "nobody has died")
 			s.awaitAll(t)
 			require.NoError(t, s.execute(t, "key of "+name, x.text), "once more, under the same key")
 			jobs := s.JobsAbout(x.text)
