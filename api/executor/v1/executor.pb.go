@@ -155,6 +155,7 @@ type SessionRequest struct {
 	//	*SessionRequest_Analyzed
 	//	*SessionRequest_Leave
 	//	*SessionRequest_Poll
+	//	*SessionRequest_AccessRequest
 	Message       isSessionRequest_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -251,6 +252,15 @@ func (x *SessionRequest) GetPoll() *Poll {
 	return nil
 }
 
+func (x *SessionRequest) GetAccessRequest() *AccessRequest {
+	if x != nil {
+		if x, ok := x.Message.(*SessionRequest_AccessRequest); ok {
+			return x.AccessRequest
+		}
+	}
+	return nil
+}
+
 type isSessionRequest_Message interface {
 	isSessionRequest_Message()
 }
@@ -279,6 +289,10 @@ type SessionRequest_Poll struct {
 	Poll *Poll `protobuf:"bytes,6,opt,name=poll,proto3,oneof"`
 }
 
+type SessionRequest_AccessRequest struct {
+	AccessRequest *AccessRequest `protobuf:"bytes,7,opt,name=access_request,json=accessRequest,proto3,oneof"`
+}
+
 func (*SessionRequest_Register) isSessionRequest_Message() {}
 
 func (*SessionRequest_Heartbeat) isSessionRequest_Message() {}
@@ -290,6 +304,8 @@ func (*SessionRequest_Analyzed) isSessionRequest_Message() {}
 func (*SessionRequest_Leave) isSessionRequest_Message() {}
 
 func (*SessionRequest_Poll) isSessionRequest_Message() {}
+
+func (*SessionRequest_AccessRequest) isSessionRequest_Message() {}
 
 type SessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,6 +319,7 @@ type SessionResponse struct {
 	//	*SessionResponse_Sweep
 	//	*SessionResponse_Free
 	//	*SessionResponse_Drain
+	//	*SessionResponse_Access
 	Message       isSessionResponse_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -417,6 +434,15 @@ func (x *SessionResponse) GetDrain() *Drain {
 	return nil
 }
 
+func (x *SessionResponse) GetAccess() *Access {
+	if x != nil {
+		if x, ok := x.Message.(*SessionResponse_Access); ok {
+			return x.Access
+		}
+	}
+	return nil
+}
+
 type isSessionResponse_Message interface {
 	isSessionResponse_Message()
 }
@@ -453,6 +479,10 @@ type SessionResponse_Drain struct {
 	Drain *Drain `protobuf:"bytes,8,opt,name=drain,proto3,oneof"`
 }
 
+type SessionResponse_Access struct {
+	Access *Access `protobuf:"bytes,9,opt,name=access,proto3,oneof"`
+}
+
 func (*SessionResponse_Registered) isSessionResponse_Message() {}
 
 func (*SessionResponse_Launch) isSessionResponse_Message() {}
@@ -468,6 +498,402 @@ func (*SessionResponse_Sweep) isSessionResponse_Message() {}
 func (*SessionResponse_Free) isSessionResponse_Message() {}
 
 func (*SessionResponse_Drain) isSessionResponse_Message() {}
+
+func (*SessionResponse_Access) isSessionResponse_Message() {}
+
+// AccessRequest asks for the means to reach object stores. Executors hold no credential of their own: whoever holds an attempt gets, over the session that the attempt was
+// launched on, what this very attempt may touch, and nothing else. Nothing of it is journalled or logged.
+type AccessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // UUID; the answer carries it
+	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`                      // who asks: a running attempt of this executor,
+	Analysis      string                 `protobuf:"bytes,3,opt,name=analysis,proto3" json:"analysis,omitempty"`                    // or the request_id of an Analyze that this executor was asked for
+	Reads         []string               `protobuf:"bytes,4,rep,name=reads,proto3" json:"reads,omitempty"`                          // URIs of files of the task or analysis, each of which is answered with a GET
+	Write         bool                   `protobuf:"varint,5,opt,name=write,proto3" json:"write,omitempty"`                         // a session that writes below the attempt's prefix, where the store can give one
+	Puts          []*PutRequest          `protobuf:"bytes,6,rep,name=puts,proto3" json:"puts,omitempty"`                            // files of the attempt that are written without such a session
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessRequest) Reset() {
+	*x = AccessRequest{}
+	mi := &file_executor_v1_executor_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRequest) ProtoMessage() {}
+
+func (x *AccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
+func (*AccessRequest) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AccessRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *AccessRequest) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *AccessRequest) GetAnalysis() string {
+	if x != nil {
+		return x.Analysis
+	}
+	return ""
+}
+
+func (x *AccessRequest) GetReads() []string {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
+func (x *AccessRequest) GetWrite() bool {
+	if x != nil {
+		return x.Write
+	}
+	return false
+}
+
+func (x *AccessRequest) GetPuts() []*PutRequest {
+	if x != nil {
+		return x.Puts
+	}
+	return nil
+}
+
+// PutRequest is about one file directly below the attempt's prefix, or about a part of it.
+type PutRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                             // of the file: one segment
+	SizeBytes     int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"` // of the file, or of the part
+	Crc32C        []byte                 `protobuf:"bytes,3,opt,name=crc32c,proto3" json:"crc32c,omitempty"`                         // 4 bytes, big endian, of the same
+	UploadId      string                 `protobuf:"bytes,4,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`     // of an upload in parts that was begun; with part 0: to complete it
+	Part          int32                  `protobuf:"varint,5,opt,name=part,proto3" json:"part,omitempty"`                            // from 1 on; 0: the whole file, or the upload's end
+	Begin         bool                   `protobuf:"varint,6,opt,name=begin,proto3" json:"begin,omitempty"`                          // begin an upload in parts
+	Abort         bool                   `protobuf:"varint,7,opt,name=abort,proto3" json:"abort,omitempty"`                          // end the upload without a file
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutRequest) Reset() {
+	*x = PutRequest{}
+	mi := &file_executor_v1_executor_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutRequest) ProtoMessage() {}
+
+func (x *PutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutRequest.ProtoReflect.Descriptor instead.
+func (*PutRequest) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PutRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PutRequest) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *PutRequest) GetCrc32C() []byte {
+	if x != nil {
+		return x.Crc32C
+	}
+	return nil
+}
+
+func (x *PutRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *PutRequest) GetPart() int32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *PutRequest) GetBegin() bool {
+	if x != nil {
+		return x.Begin
+	}
+	return false
+}
+
+func (x *PutRequest) GetAbort() bool {
+	if x != nil {
+		return x.Abort
+	}
+	return false
+}
+
+// Access is the answer. What it holds are credentials: they are kept in memory alone, and never printed.
+type Access struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // empty: pushed by the scheduler before the last one runs out
+	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Error         *v1.Error              `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`                                 // nothing was granted
+	Reads         []*SignedRequest       `protobuf:"bytes,4,rep,name=reads,proto3" json:"reads,omitempty"`                                 // in the order of the request
+	Puts          []*SignedRequest       `protobuf:"bytes,5,rep,name=puts,proto3" json:"puts,omitempty"`                                   // likewise
+	Write         *StoreAccess           `protobuf:"bytes,6,opt,name=write,proto3" json:"write,omitempty"`                                 // absent: none is given for this store, use puts
+	ValidMillis   int64                  `protobuf:"varint,7,opt,name=valid_millis,json=validMillis,proto3" json:"valid_millis,omitempty"` // of all of it, from now on: no clock of the executor matters; 0: it does not run out
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Access) Reset() {
+	*x = Access{}
+	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Access) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Access) ProtoMessage() {}
+
+func (x *Access) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Access.ProtoReflect.Descriptor instead.
+func (*Access) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Access) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *Access) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Access) GetError() *v1.Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *Access) GetReads() []*SignedRequest {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
+func (x *Access) GetPuts() []*SignedRequest {
+	if x != nil {
+		return x.Puts
+	}
+	return nil
+}
+
+func (x *Access) GetWrite() *StoreAccess {
+	if x != nil {
+		return x.Write
+	}
+	return nil
+}
+
+func (x *Access) GetValidMillis() int64 {
+	if x != nil {
+		return x.ValidMillis
+	}
+	return 0
+}
+
+// StoreAccess is a session of a store's own credentials, bounded by the store's policy engine to the attempt's prefix.
+type StoreAccess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`                                                                                   // URI
+	Properties    map[string]string      `protobuf:"bytes,2,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by the names of docs/configuration.md, keys among them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreAccess) Reset() {
+	*x = StoreAccess{}
+	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreAccess) ProtoMessage() {}
+
+func (x *StoreAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreAccess.ProtoReflect.Descriptor instead.
+func (*StoreAccess) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *StoreAccess) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *StoreAccess) GetProperties() map[string]string {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+// SignedRequest is sent as it is. To know it is to be able to send it.
+type SignedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uri           string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"` // of the object
+	Method        string                 `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
+	Url           string                 `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
+	Headers       map[string]string      `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedRequest) Reset() {
+	*x = SignedRequest{}
+	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedRequest) ProtoMessage() {}
+
+func (x *SignedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedRequest.ProtoReflect.Descriptor instead.
+func (*SignedRequest) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SignedRequest) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *SignedRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *SignedRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *SignedRequest) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
 
 type Register struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -487,7 +913,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_executor_v1_executor_proto_msgTypes[4]
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +925,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[4]
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +938,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{4}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -598,7 +1024,7 @@ type AttemptRef struct {
 
 func (x *AttemptRef) Reset() {
 	*x = AttemptRef{}
-	mi := &file_executor_v1_executor_proto_msgTypes[5]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +1036,7 @@ func (x *AttemptRef) String() string {
 func (*AttemptRef) ProtoMessage() {}
 
 func (x *AttemptRef) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[5]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +1049,7 @@ func (x *AttemptRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRef.ProtoReflect.Descriptor instead.
 func (*AttemptRef) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{5}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AttemptRef) GetJobId() string {
@@ -672,7 +1098,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +1110,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +1123,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{6}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Registered) GetEpoch() uint64 {
@@ -732,7 +1158,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +1170,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +1183,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{7}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Heartbeat) GetRunning() int32 {
@@ -792,7 +1218,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +1230,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +1243,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{8}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskProgress) GetAttemptId() string {
@@ -851,7 +1277,7 @@ type Poll struct {
 
 func (x *Poll) Reset() {
 	*x = Poll{}
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +1289,7 @@ func (x *Poll) String() string {
 func (*Poll) ProtoMessage() {}
 
 func (x *Poll) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +1302,7 @@ func (x *Poll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poll.ProtoReflect.Descriptor instead.
 func (*Poll) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Poll) GetTasks() int32 {
@@ -896,7 +1322,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1334,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1347,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Launch) GetTask() *v1.Task {
@@ -948,7 +1374,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1386,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1399,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelTask) GetAttempt() *AttemptRef {
@@ -1005,7 +1431,7 @@ type TaskStatus struct {
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1443,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1456,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskStatus) GetAttempt() *AttemptRef {
@@ -1084,7 +1510,7 @@ type StatusAck struct {
 
 func (x *StatusAck) Reset() {
 	*x = StatusAck{}
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1522,7 @@ func (x *StatusAck) String() string {
 func (*StatusAck) ProtoMessage() {}
 
 func (x *StatusAck) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1535,7 @@ func (x *StatusAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusAck.ProtoReflect.Descriptor instead.
 func (*StatusAck) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatusAck) GetAttempt() *AttemptRef {
@@ -1130,7 +1556,7 @@ type SweepPrefix struct {
 
 func (x *SweepPrefix) Reset() {
 	*x = SweepPrefix{}
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1568,7 @@ func (x *SweepPrefix) String() string {
 func (*SweepPrefix) ProtoMessage() {}
 
 func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1581,7 @@ func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SweepPrefix.ProtoReflect.Descriptor instead.
 func (*SweepPrefix) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SweepPrefix) GetAttempt() *AttemptRef {
@@ -1183,7 +1609,7 @@ type FreeOutputs struct {
 
 func (x *FreeOutputs) Reset() {
 	*x = FreeOutputs{}
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1621,7 @@ func (x *FreeOutputs) String() string {
 func (*FreeOutputs) ProtoMessage() {}
 
 func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1634,7 @@ func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeOutputs.ProtoReflect.Descriptor instead.
 func (*FreeOutputs) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FreeOutputs) GetJobId() string {
@@ -1236,7 +1662,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1674,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1687,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Drain) GetReason() string {
@@ -1287,7 +1713,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1725,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1738,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Leave) GetReason() string {
@@ -1346,7 +1772,7 @@ type Analyze struct {
 
 func (x *Analyze) Reset() {
 	*x = Analyze{}
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1784,7 @@ func (x *Analyze) String() string {
 func (*Analyze) ProtoMessage() {}
 
 func (x *Analyze) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1797,7 @@ func (x *Analyze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analyze.ProtoReflect.Descriptor instead.
 func (*Analyze) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Analyze) GetRequestId() string {
@@ -1463,7 +1889,7 @@ type AddFilesReport struct {
 
 func (x *AddFilesReport) Reset() {
 	*x = AddFilesReport{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1901,7 @@ func (x *AddFilesReport) String() string {
 func (*AddFilesReport) ProtoMessage() {}
 
 func (x *AddFilesReport) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1914,7 @@ func (x *AddFilesReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddFilesReport.ProtoReflect.Descriptor instead.
 func (*AddFilesReport) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AddFilesReport) GetColumns() []string {
@@ -1525,7 +1951,7 @@ type RowTarget struct {
 
 func (x *RowTarget) Reset() {
 	*x = RowTarget{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1963,7 @@ func (x *RowTarget) String() string {
 func (*RowTarget) ProtoMessage() {}
 
 func (x *RowTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1976,7 @@ func (x *RowTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowTarget.ProtoReflect.Descriptor instead.
 func (*RowTarget) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RowTarget) GetView() string {
@@ -1590,7 +2016,7 @@ type SpliceReport struct {
 
 func (x *SpliceReport) Reset() {
 	*x = SpliceReport{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +2028,7 @@ func (x *SpliceReport) String() string {
 func (*SpliceReport) ProtoMessage() {}
 
 func (x *SpliceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +2041,7 @@ func (x *SpliceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpliceReport.ProtoReflect.Descriptor instead.
 func (*SpliceReport) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SpliceReport) GetReason() string {
@@ -1680,7 +2106,7 @@ type SplicedFile struct {
 
 func (x *SplicedFile) Reset() {
 	*x = SplicedFile{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +2118,7 @@ func (x *SplicedFile) String() string {
 func (*SplicedFile) ProtoMessage() {}
 
 func (x *SplicedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +2131,7 @@ func (x *SplicedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplicedFile.ProtoReflect.Descriptor instead.
 func (*SplicedFile) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SplicedFile) GetName() string {
@@ -1761,7 +2187,7 @@ type AnalyzeResult struct {
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +2199,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +2212,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -1905,7 +2331,7 @@ type SourceFilter struct {
 
 func (x *SourceFilter) Reset() {
 	*x = SourceFilter{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2343,7 @@ func (x *SourceFilter) String() string {
 func (*SourceFilter) ProtoMessage() {}
 
 func (x *SourceFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2356,7 @@ func (x *SourceFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
 func (*SourceFilter) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SourceFilter) GetPredicate() *v1.Predicate {
@@ -1958,7 +2384,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2396,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2409,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -2021,7 +2447,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2459,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2472,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -2126,7 +2552,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2564,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2577,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -2193,7 +2619,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2631,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2644,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StageInput) GetView() string {
@@ -2259,7 +2685,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2697,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2710,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -2361,7 +2787,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2799,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2812,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SourceStats) GetView() string {
@@ -2422,7 +2848,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2860,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2873,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2487,7 +2913,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2499,7 +2925,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2938,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2532,7 +2958,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[33]
+	mi := &file_executor_v1_executor_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2970,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[33]
+	mi := &file_executor_v1_executor_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2983,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -2586,7 +3012,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[34]
+	mi := &file_executor_v1_executor_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +3024,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[34]
+	mi := &file_executor_v1_executor_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +3037,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -2652,7 +3078,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[35]
+	mi := &file_executor_v1_executor_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +3090,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[35]
+	mi := &file_executor_v1_executor_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +3103,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{35}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -2707,15 +3133,16 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x06ticket\x18\x04 \x01(\tR\x06ticket\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\"#\n" +
 	"\rFetchResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"\xf4\x02\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xc0\x03\n" +
 	"\x0eSessionRequest\x12:\n" +
 	"\bregister\x18\x01 \x01(\v2\x1c.signet.executor.v1.RegisterH\x00R\bregister\x12=\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x1d.signet.executor.v1.HeartbeatH\x00R\theartbeat\x128\n" +
 	"\x06status\x18\x03 \x01(\v2\x1e.signet.executor.v1.TaskStatusH\x00R\x06status\x12?\n" +
 	"\banalyzed\x18\x04 \x01(\v2!.signet.executor.v1.AnalyzeResultH\x00R\banalyzed\x121\n" +
 	"\x05leave\x18\x05 \x01(\v2\x19.signet.executor.v1.LeaveH\x00R\x05leave\x12.\n" +
-	"\x04poll\x18\x06 \x01(\v2\x18.signet.executor.v1.PollH\x00R\x04pollB\t\n" +
-	"\amessage\"\xdd\x03\n" +
+	"\x04poll\x18\x06 \x01(\v2\x18.signet.executor.v1.PollH\x00R\x04poll\x12J\n" +
+	"\x0eaccess_request\x18\a \x01(\v2!.signet.executor.v1.AccessRequestH\x00R\raccessRequestB\t\n" +
+	"\amessage\"\x93\x04\n" +
 	"\x0fSessionResponse\x12@\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x1e.signet.executor.v1.RegisteredH\x00R\n" +
@@ -2726,8 +3153,52 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x1d.signet.executor.v1.StatusAckH\x00R\x03ack\x127\n" +
 	"\x05sweep\x18\x06 \x01(\v2\x1f.signet.executor.v1.SweepPrefixH\x00R\x05sweep\x125\n" +
 	"\x04free\x18\a \x01(\v2\x1f.signet.executor.v1.FreeOutputsH\x00R\x04free\x121\n" +
-	"\x05drain\x18\b \x01(\v2\x19.signet.executor.v1.DrainH\x00R\x05drainB\t\n" +
-	"\amessage\"\xe6\x02\n" +
+	"\x05drain\x18\b \x01(\v2\x19.signet.executor.v1.DrainH\x00R\x05drain\x124\n" +
+	"\x06access\x18\t \x01(\v2\x1a.signet.executor.v1.AccessH\x00R\x06accessB\t\n" +
+	"\amessage\"\xe4\x01\n" +
+	"\rAccessRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x128\n" +
+	"\aattempt\x18\x02 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12\x1a\n" +
+	"\banalysis\x18\x03 \x01(\tR\banalysis\x12\x14\n" +
+	"\x05reads\x18\x04 \x03(\tR\x05reads\x12\x14\n" +
+	"\x05write\x18\x05 \x01(\bR\x05write\x122\n" +
+	"\x04puts\x18\x06 \x03(\v2\x1e.signet.executor.v1.PutRequestR\x04puts\"\xb4\x01\n" +
+	"\n" +
+	"PutRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x02 \x01(\x03R\tsizeBytes\x12\x16\n" +
+	"\x06crc32c\x18\x03 \x01(\fR\x06crc32c\x12\x1b\n" +
+	"\tupload_id\x18\x04 \x01(\tR\buploadId\x12\x12\n" +
+	"\x04part\x18\x05 \x01(\x05R\x04part\x12\x14\n" +
+	"\x05begin\x18\x06 \x01(\bR\x05begin\x12\x14\n" +
+	"\x05abort\x18\a \x01(\bR\x05abort\"\xd8\x02\n" +
+	"\x06Access\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x128\n" +
+	"\aattempt\x18\x02 \x01(\v2\x1e.signet.executor.v1.AttemptRefR\aattempt\x12+\n" +
+	"\x05error\x18\x03 \x01(\v2\x15.signet.plan.v1.ErrorR\x05error\x127\n" +
+	"\x05reads\x18\x04 \x03(\v2!.signet.executor.v1.SignedRequestR\x05reads\x125\n" +
+	"\x04puts\x18\x05 \x03(\v2!.signet.executor.v1.SignedRequestR\x04puts\x125\n" +
+	"\x05write\x18\x06 \x01(\v2\x1f.signet.executor.v1.StoreAccessR\x05write\x12!\n" +
+	"\fvalid_millis\x18\a \x01(\x03R\vvalidMillis\"\xb5\x01\n" +
+	"\vStoreAccess\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12O\n" +
+	"\n" +
+	"properties\x18\x02 \x03(\v2/.signet.executor.v1.StoreAccess.PropertiesEntryR\n" +
+	"properties\x1a=\n" +
+	"\x0fPropertiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd1\x01\n" +
+	"\rSignedRequest\x12\x10\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x16\n" +
+	"\x06method\x18\x02 \x01(\tR\x06method\x12\x10\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\x12H\n" +
+	"\aheaders\x18\x04 \x03(\v2..signet.executor.v1.SignedRequest.HeadersEntryR\aheaders\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe6\x02\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -2953,121 +3424,139 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
 	(*SessionRequest)(nil),         // 2: signet.executor.v1.SessionRequest
 	(*SessionResponse)(nil),        // 3: signet.executor.v1.SessionResponse
-	(*Register)(nil),               // 4: signet.executor.v1.Register
-	(*AttemptRef)(nil),             // 5: signet.executor.v1.AttemptRef
-	(*Registered)(nil),             // 6: signet.executor.v1.Registered
-	(*Heartbeat)(nil),              // 7: signet.executor.v1.Heartbeat
-	(*TaskProgress)(nil),           // 8: signet.executor.v1.TaskProgress
-	(*Poll)(nil),                   // 9: signet.executor.v1.Poll
-	(*Launch)(nil),                 // 10: signet.executor.v1.Launch
-	(*CancelTask)(nil),             // 11: signet.executor.v1.CancelTask
-	(*TaskStatus)(nil),             // 12: signet.executor.v1.TaskStatus
-	(*StatusAck)(nil),              // 13: signet.executor.v1.StatusAck
-	(*SweepPrefix)(nil),            // 14: signet.executor.v1.SweepPrefix
-	(*FreeOutputs)(nil),            // 15: signet.executor.v1.FreeOutputs
-	(*Drain)(nil),                  // 16: signet.executor.v1.Drain
-	(*Leave)(nil),                  // 17: signet.executor.v1.Leave
-	(*Analyze)(nil),                // 18: signet.executor.v1.Analyze
-	(*AddFilesReport)(nil),         // 19: signet.executor.v1.AddFilesReport
-	(*RowTarget)(nil),              // 20: signet.executor.v1.RowTarget
-	(*SpliceReport)(nil),           // 21: signet.executor.v1.SpliceReport
-	(*SplicedFile)(nil),            // 22: signet.executor.v1.SplicedFile
-	(*AnalyzeResult)(nil),          // 23: signet.executor.v1.AnalyzeResult
-	(*SourceFilter)(nil),           // 24: signet.executor.v1.SourceFilter
-	(*StagedQuery)(nil),            // 25: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 26: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 27: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 28: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 29: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 30: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 31: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 32: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 33: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 34: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 35: signet.executor.v1.PushOutputResponse
-	nil,                            // 36: signet.executor.v1.AnalyzeResult.FiltersEntry
-	nil,                            // 37: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Task)(nil),                // 38: signet.plan.v1.Task
-	(*v1.Error)(nil),               // 39: signet.plan.v1.Error
-	(*v1.ExchangeOutput)(nil),      // 40: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 41: signet.plan.v1.Source
-	(*v1.WriteSpec)(nil),           // 42: signet.plan.v1.WriteSpec
-	(*v1.Column)(nil),              // 43: signet.plan.v1.Column
-	(*v1.Predicate)(nil),           // 44: signet.plan.v1.Predicate
-	(v1.ExchangeKind)(0),           // 45: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 46: signet.plan.v1.ManifestChunk
+	(*AccessRequest)(nil),          // 4: signet.executor.v1.AccessRequest
+	(*PutRequest)(nil),             // 5: signet.executor.v1.PutRequest
+	(*Access)(nil),                 // 6: signet.executor.v1.Access
+	(*StoreAccess)(nil),            // 7: signet.executor.v1.StoreAccess
+	(*SignedRequest)(nil),          // 8: signet.executor.v1.SignedRequest
+	(*Register)(nil),               // 9: signet.executor.v1.Register
+	(*AttemptRef)(nil),             // 10: signet.executor.v1.AttemptRef
+	(*Registered)(nil),             // 11: signet.executor.v1.Registered
+	(*Heartbeat)(nil),              // 12: signet.executor.v1.Heartbeat
+	(*TaskProgress)(nil),           // 13: signet.executor.v1.TaskProgress
+	(*Poll)(nil),                   // 14: signet.executor.v1.Poll
+	(*Launch)(nil),                 // 15: signet.executor.v1.Launch
+	(*CancelTask)(nil),             // 16: signet.executor.v1.CancelTask
+	(*TaskStatus)(nil),             // 17: signet.executor.v1.TaskStatus
+	(*StatusAck)(nil),              // 18: signet.executor.v1.StatusAck
+	(*SweepPrefix)(nil),            // 19: signet.executor.v1.SweepPrefix
+	(*FreeOutputs)(nil),            // 20: signet.executor.v1.FreeOutputs
+	(*Drain)(nil),                  // 21: signet.executor.v1.Drain
+	(*Leave)(nil),                  // 22: signet.executor.v1.Leave
+	(*Analyze)(nil),                // 23: signet.executor.v1.Analyze
+	(*AddFilesReport)(nil),         // 24: signet.executor.v1.AddFilesReport
+	(*RowTarget)(nil),              // 25: signet.executor.v1.RowTarget
+	(*SpliceReport)(nil),           // 26: signet.executor.v1.SpliceReport
+	(*SplicedFile)(nil),            // 27: signet.executor.v1.SplicedFile
+	(*AnalyzeResult)(nil),          // 28: signet.executor.v1.AnalyzeResult
+	(*SourceFilter)(nil),           // 29: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 30: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 31: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 32: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 33: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 34: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 35: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 36: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 37: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 38: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 39: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 40: signet.executor.v1.PushOutputResponse
+	nil,                            // 41: signet.executor.v1.StoreAccess.PropertiesEntry
+	nil,                            // 42: signet.executor.v1.SignedRequest.HeadersEntry
+	nil,                            // 43: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 44: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Error)(nil),               // 45: signet.plan.v1.Error
+	(*v1.Task)(nil),                // 46: signet.plan.v1.Task
+	(*v1.ExchangeOutput)(nil),      // 47: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 48: signet.plan.v1.Source
+	(*v1.WriteSpec)(nil),           // 49: signet.plan.v1.WriteSpec
+	(*v1.Column)(nil),              // 50: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 51: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 52: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 53: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
-	4,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
-	7,  // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
-	12, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	23, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
-	17, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
-	9,  // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
-	6,  // 6: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
-	10, // 7: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
-	11, // 8: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
-	18, // 9: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
-	13, // 10: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
-	14, // 11: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
-	15, // 12: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
-	16, // 13: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
-	5,  // 14: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
-	5,  // 15: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
-	5,  // 16: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
-	8,  // 17: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	38, // 18: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
-	5,  // 19: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
-	5,  // 20: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	39, // 21: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	40, // 22: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
-	5,  // 23: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
-	5,  // 24: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	41, // 25: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	20, // 26: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
-	38, // 27: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
-	42, // 28: signet.executor.v1.Analyze.add_files:type_name -> signet.plan.v1.WriteSpec
-	22, // 29: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
-	39, // 30: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	29, // 31: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	43, // 32: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	30, // 33: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	25, // 34: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	36, // 35: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
-	21, // 36: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
-	19, // 37: signet.executor.v1.AnalyzeResult.add_files:type_name -> signet.executor.v1.AddFilesReport
-	44, // 38: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
-	26, // 39: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	28, // 40: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	43, // 41: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	45, // 42: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	27, // 43: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	28, // 44: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	37, // 45: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	31, // 46: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	43, // 47: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	46, // 48: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	5,  // 49: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	24, // 50: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
-	2,  // 51: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	32, // 52: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	34, // 53: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 54: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 55: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	33, // 56: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	35, // 57: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 58: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	55, // [55:59] is the sub-list for method output_type
-	51, // [51:55] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	9,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
+	12, // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
+	17, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
+	28, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	22, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
+	14, // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
+	4,  // 6: signet.executor.v1.SessionRequest.access_request:type_name -> signet.executor.v1.AccessRequest
+	11, // 7: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
+	15, // 8: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
+	16, // 9: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
+	23, // 10: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
+	18, // 11: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
+	19, // 12: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
+	20, // 13: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
+	21, // 14: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
+	6,  // 15: signet.executor.v1.SessionResponse.access:type_name -> signet.executor.v1.Access
+	10, // 16: signet.executor.v1.AccessRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	5,  // 17: signet.executor.v1.AccessRequest.puts:type_name -> signet.executor.v1.PutRequest
+	10, // 18: signet.executor.v1.Access.attempt:type_name -> signet.executor.v1.AttemptRef
+	45, // 19: signet.executor.v1.Access.error:type_name -> signet.plan.v1.Error
+	8,  // 20: signet.executor.v1.Access.reads:type_name -> signet.executor.v1.SignedRequest
+	8,  // 21: signet.executor.v1.Access.puts:type_name -> signet.executor.v1.SignedRequest
+	7,  // 22: signet.executor.v1.Access.write:type_name -> signet.executor.v1.StoreAccess
+	41, // 23: signet.executor.v1.StoreAccess.properties:type_name -> signet.executor.v1.StoreAccess.PropertiesEntry
+	42, // 24: signet.executor.v1.SignedRequest.headers:type_name -> signet.executor.v1.SignedRequest.HeadersEntry
+	10, // 25: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
+	10, // 26: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
+	10, // 27: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
+	13, // 28: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
+	46, // 29: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	10, // 30: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
+	10, // 31: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
+	45, // 32: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	47, // 33: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	10, // 34: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
+	10, // 35: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
+	48, // 36: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	25, // 37: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
+	46, // 38: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
+	49, // 39: signet.executor.v1.Analyze.add_files:type_name -> signet.plan.v1.WriteSpec
+	27, // 40: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
+	45, // 41: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	34, // 42: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	50, // 43: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	35, // 44: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	30, // 45: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	43, // 46: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	26, // 47: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
+	24, // 48: signet.executor.v1.AnalyzeResult.add_files:type_name -> signet.executor.v1.AddFilesReport
+	51, // 49: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	31, // 50: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	33, // 51: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	50, // 52: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	52, // 53: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	32, // 54: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	33, // 55: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	44, // 56: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	36, // 57: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	50, // 58: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	53, // 59: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	10, // 60: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	29, // 61: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 62: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	37, // 63: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	39, // 64: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 65: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 66: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	38, // 67: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	40, // 68: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 69: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	66, // [66:70] is the sub-list for method output_type
+	62, // [62:66] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -3082,6 +3571,7 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionRequest_Analyzed)(nil),
 		(*SessionRequest_Leave)(nil),
 		(*SessionRequest_Poll)(nil),
+		(*SessionRequest_AccessRequest)(nil),
 	}
 	file_executor_v1_executor_proto_msgTypes[3].OneofWrappers = []any{
 		(*SessionResponse_Registered)(nil),
@@ -3092,15 +3582,16 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Sweep)(nil),
 		(*SessionResponse_Free)(nil),
 		(*SessionResponse_Drain)(nil),
+		(*SessionResponse_Access)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[29].OneofWrappers = []any{}
+	file_executor_v1_executor_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

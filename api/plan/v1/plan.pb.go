@@ -2749,6 +2749,8 @@ type PinnedFile struct {
 	FirstRowId         *int64                 `protobuf:"varint,12,opt,name=first_row_id,json=firstRowId,proto3,oneof" json:"first_row_id,omitempty"`                   // table scans with row lineage: _row_id of the file's first row, where the file holds none
 	DataSequenceNumber int64                  `protobuf:"varint,13,opt,name=data_sequence_number,json=dataSequenceNumber,proto3" json:"data_sequence_number,omitempty"` // table scans with row lineage: _last_updated_sequence_number where the file holds none
 	Matched            bool                   `protobuf:"varint,15,opt,name=matched,proto3" json:"matched,omitempty"`                                                   // table scans: every row satisfies the filter of the scan
+	Uri                string                 `protobuf:"bytes,16,opt,name=uri,proto3" json:"uri,omitempty"`                                                            // of a file in an object store: path is empty, and the executor fetches it; empty: path is the file
+	Etag               string                 `protobuf:"bytes,17,opt,name=etag,proto3" json:"etag,omitempty"`                                                          // the version that was planned for, as the store writes it; empty: not pinned
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2881,6 +2883,20 @@ func (x *PinnedFile) GetMatched() bool {
 	return false
 }
 
+func (x *PinnedFile) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *PinnedFile) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // DeleteFile says which rows of a data file are deleted.
 type DeleteFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2893,6 +2909,8 @@ type DeleteFile struct {
 	RecordCount   int64                  `protobuf:"varint,7,opt,name=record_count,json=recordCount,proto3" json:"record_count,omitempty"`
 	Single        bool                   `protobuf:"varint,8,opt,name=single,proto3" json:"single,omitempty"` // position deletes: all of them are of this data file
 	Name          string                 `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`      // position deletes that are about the one data file alone: the file as the table names it
+	Uri           string                 `protobuf:"bytes,10,opt,name=uri,proto3" json:"uri,omitempty"`       // as PinnedFile.uri
+	Etag          string                 `protobuf:"bytes,11,opt,name=etag,proto3" json:"etag,omitempty"`     // as PinnedFile.etag
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2986,6 +3004,20 @@ func (x *DeleteFile) GetSingle() bool {
 func (x *DeleteFile) GetName() string {
 	if x != nil {
 		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteFile) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *DeleteFile) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -5394,7 +5426,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1e.signet.plan.v1.ManifestHeaderH\x00R\x06header\x12\x16\n" +
 	"\x05files\x18\x02 \x01(\fH\x00R\x05files\x12;\n" +
 	"\atrailer\x18\x03 \x01(\v2\x1f.signet.plan.v1.ManifestTrailerH\x00R\atrailerB\x06\n" +
-	"\x04part\"\xf3\x03\n" +
+	"\x04part\"\x99\x04\n" +
 	"\n" +
 	"PinnedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1d\n" +
@@ -5415,8 +5447,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\ffirst_row_id\x18\f \x01(\x03H\x00R\n" +
 	"firstRowId\x88\x01\x01\x120\n" +
 	"\x14data_sequence_number\x18\r \x01(\x03R\x12dataSequenceNumber\x12\x18\n" +
-	"\amatched\x18\x0f \x01(\bR\amatchedB\x0f\n" +
-	"\r_first_row_id\"\xb2\x02\n" +
+	"\amatched\x18\x0f \x01(\bR\amatched\x12\x10\n" +
+	"\x03uri\x18\x10 \x01(\tR\x03uri\x12\x12\n" +
+	"\x04etag\x18\x11 \x01(\tR\x04etagB\x0f\n" +
+	"\r_first_row_id\"\xd8\x02\n" +
 	"\n" +
 	"DeleteFile\x125\n" +
 	"\acontent\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x12\x12\n" +
@@ -5428,7 +5462,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fequality_ids\x18\x06 \x03(\x05R\vequalityIds\x12!\n" +
 	"\frecord_count\x18\a \x01(\x03R\vrecordCount\x12\x16\n" +
 	"\x06single\x18\b \x01(\bR\x06single\x12\x12\n" +
-	"\x04name\x18\t \x01(\tR\x04name\"\xdd\x01\n" +
+	"\x04name\x18\t \x01(\tR\x04name\x12\x10\n" +
+	"\x03uri\x18\n" +
+	" \x01(\tR\x03uri\x12\x12\n" +
+	"\x04etag\x18\v \x01(\tR\x04etag\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
