@@ -48,6 +48,8 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
+		case config.CatalogREST:
+			return fmt.Errorf("catalogs.%s.type: rest is not served yet", name)
 		default:
 			cat, err := s.openSQL(ctx, name, c)
 			if err != nil {
