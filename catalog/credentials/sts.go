@@ -42,8 +42,8 @@ type STS struct {
 var (
 	// ErrPolicyTooLarge: STS packs policies, and this one does not fit. Presigned requests do without.
 	ErrPolicyTooLarge = errors.New("policy is too large for STS")
-	// ErrRefused: the role cannot be assumed; asking again is useless until somebody changes a policy.
-	ErrRefused = errors.New("role cannot be assumed")
+	// ErrAssume: the role cannot be assumed; asking again is useless until somebody changes a policy.
+	ErrAssume = errors.New("role cannot be assumed")
 )
 
 // Bounds of a session's life by AWS, in seconds. A role that was assumed with a session of its own lives for an hour at most.
@@ -160,15 +160,15 @@ func (s *STS) explain(err error) error {
 	case "PackedPolicyTooLarge", "PackedPolicyTooLargeException":
 		return say(ErrPolicyTooLarge, "the attempt is given presigned requests instead")
 	case "AccessDenied", "AccessDeniedException":
-		return say(ErrRefused, "the role's trust policy has to allow sts:AssumeRole for the scheduler's own keys, and those have to be allowed to ask")
+		return say(ErrAssume, "the role's trust policy has to allow sts:AssumeRole for the scheduler's own keys, and those have to be allowed to ask")
 	case "InvalidClientTokenId", "SignatureDoesNotMatch", "UnrecognizedClientException", "InvalidAccessKeyId":
-		return say(ErrRefused, "check s3.access-key-id and s3.secret-access-key")
+		return say(ErrAssume, "check s3.access-key-id and s3.secret-access-key")
 	case "ExpiredToken", "ExpiredTokenException":
 		return say(objects.ErrExpired, "the scheduler's own credentials have run out")
 	case "RegionDisabledException":
-		return say(ErrRefused, "STS is not on in this region")
+		return say(ErrAssume, "STS is not on in this region")
 	case "MalformedPolicyDocument", "MalformedPolicyDocumentException", "ValidationError":
-		return say(ErrRefused, "STS does not take the policy of an attempt; credentials.mode: presigned does without")
+		return say(ErrAssume, "STS does not take the policy of an attempt; credentials.mode: presigned does without")
 	case "RequestExpired", "RequestTimeTooSkewed":
 		return say(objects.ErrSkew, "this machine's clock differs from the server's; set it right")
 	}

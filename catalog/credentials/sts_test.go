@@ -96,7 +96,7 @@ func TestSTS_Errors(t *testing.T) {
 	f := newFakeSTS(t)
 	s := f.open(t, STSOptions{})
 	for code, want := range map[string]error{
-		"PackedPolicyTooLarge": ErrPolicyTooLarge, "AccessDenied": ErrRefused, "InvalidClientTokenId": ErrRefused, "ExpiredToken": objects.ErrExpired, "MalformedPolicyDocument": ErrRefused,
+		"PackedPolicyTooLarge": ErrPolicyTooLarge, "AccessDenied": ErrAssume, "InvalidClientTokenId": ErrAssume, "ExpiredToken": objects.ErrExpired, "MalformedPolicyDocument": ErrAssume,
 	} {
 		f.code, f.fails = code, 1
 		_, _, err := s.Session(t.Context(), "j", "{}", time.Hour)
@@ -161,7 +161,7 @@ func TestRoleSource(t *testing.T) {
 	r.now.Expires, r.renew = time.Now(), time.Time{}
 	f.fails = 1
 	_, err = r.credentials(t.Context())
-	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorIs(t, err, ErrAssume)
 	c, err = r.credentials(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "K2", c.AccessKeyID)
