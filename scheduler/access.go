@@ -11,6 +11,7 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/catalog/credentials"
+	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/objects"
 )
@@ -204,18 +205,13 @@ func (n *names) add(name string) bool {
 // issuer gives access to the catalog's store.
 func (e *catalogEntry) issuer() credentials.Issuer { return credentials.NewPresigned(e.sign, 0) }
 
-// signer is what stores offer that can presign requests.
-type signer interface {
-	Sign(ctx context.Context, uri string, s objects.Signing) (objects.Signed, error)
-}
-
 // sign presigns a request for one object, with the credentials of the catalog.
 func (e *catalogEntry) sign(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
-	store, err := e.store(uri[:max(strings.LastIndexByte(uri, '/'), 0)])
+	store, err := e.store(ctx, nil, uri[:max(strings.LastIndexByte(uri, '/'), 0)])
 	if err != nil {
 		return objects.Signed{}, err
 	}
-	signer, ok := store.(signer)
+	signer, ok := store.(storage.Signer)
 	if !ok {
 		return objects.Signed{}, fmt.Errorf("%w: the store of %s signs no requests", credentials.ErrRefused, uri)
 	}
