@@ -16,7 +16,11 @@ var ErrNotWritable = errors.New("not a place for data files")
 // directories that are the table's or the operator's, and never below what is denied to statements, unless the operator has put the warehouse
 // there. Local ones are paths or file:// URIs, and links are followed; in object stores names are what they are.
 func (r *Resolver) CheckWritable(place, warehouse string, others ...string) error {
-	if l, err := uri.Parse(place); err == nil && l.Remote() {
+	l, err := uri.Parse(place)
+	switch {
+	case err != nil: // which does not say what is no place: it may hold a password
+		return fmt.Errorf("%w: %w", ErrNotWritable, err)
+	case l.Remote():
 		return checkRemote(l, append([]string{warehouse}, others...))
 	}
 	path, err := storage.LocalPath(place)
