@@ -98,6 +98,8 @@ type Catalog struct {
 	Properties map[string]string `koanf:"properties" kind:"flat"`
 	// Secret holds the secrets by their name: password (sql), credential or token (rest), s3.access-key-id and so on.
 	Secret map[string]Secret `koanf:"secret" kind:"flat"`
+	// Credentials say what executors get for one attempt, where the tables are in an object store.
+	Credentials Credentials `koanf:"credentials"`
 	// TLS says whom a rest catalog's server is known by, and who the scheduler is to it.
 	TLS CatalogTLS `koanf:"tls"`
 
@@ -108,6 +110,27 @@ type Catalog struct {
 
 	// Maintenance is what the scheduler does by itself to the tables of a sql catalog.
 	Maintenance Maintenance `koanf:"maintenance"`
+}
+
+// Modes of credentials.
+const (
+	CredentialsAuto      = "auto"
+	CredentialsSTS       = "sts"
+	CredentialsPresigned = "presigned"
+)
+
+// Credentials say how an executor may write the files of one attempt: by a session of a role, narrowed to the attempt's prefix, or by requests that the scheduler has signed.
+type Credentials struct {
+	// Mode is auto (sts with a role, else presigned), sts or presigned.
+	Mode string `koanf:"mode"`
+	// RoleARN of the role that sessions are made of.
+	RoleARN string `koanf:"role_arn"`
+	// STSEndpoint makes the sessions: s3.endpoint by default, or AWS's own.
+	STSEndpoint string `koanf:"sts_endpoint"`
+	// ExternalID is what the role's trust policy may ask for.
+	ExternalID string `koanf:"external_id"`
+	// Duration of a session or a signature: 15m to 1h.
+	Duration time.Duration `koanf:"duration"`
 }
 
 // CatalogTLS are PEM files. Without CA the system's authorities are believed.

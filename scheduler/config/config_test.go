@@ -33,6 +33,7 @@ func TestExample_IsValidAndComplete(t *testing.T) {
 		DataPaths: []string{"file:///fast/shared"}, AddFilesPaths: []string{"file:///srv/raw"},
 		Secret:      map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
 		Maintenance: Maintenance{ExpireSnapshots: Schedule{Every: time.Hour, AfterCommits: 100}},
+		Credentials: Credentials{Mode: CredentialsAuto, Duration: time.Hour},
 	}, c.Catalogs["shared"])
 	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])
 	assert.Equal(t, []string{"/srv/raw", "/srv/uploads"}, c.Sources.Roots)
@@ -68,6 +69,7 @@ func TestEmbedded_IsValid(t *testing.T) {
 	require.NoError(t, c.Validate())
 	assert.Equal(t, Catalog{
 		Type: "sql", URI: "sqlite://" + dir + "/catalog.db", Name: "lake", Warehouse: "file://" + dir + "/warehouse",
+		Credentials: Credentials{Mode: CredentialsAuto, Duration: time.Hour},
 	}, c.Catalogs["lake"])
 	assert.Contains(t, c.OwnPaths(), dir)
 
@@ -220,6 +222,13 @@ func TestLoad_Refuses(t *testing.T) {
 		"catalogs: {r: {type: rest, uri: 'http://h', tls: {ca: nowhere.pem}}}":                                {"catalogs.r.tls", "https://", "no such file"},
 		"catalogs: {r: {type: rest, uri: 'https://h', name: n}}":                                              {"catalogs.r.name", "not for type rest"},
 		"catalogs: {f: {type: sink, sink: m, root: /r, properties: {s3.region: a}}}":                          {"catalogs.f.properties", "not for type sink"},
+		lake + ", credentials: {mode: stss}}}":                                                                {"catalogs.lake.credentials.mode", "did you mean sts?"},
+		lake + ", credentials: {mode: sts}}}":                                                                 {"catalogs.lake.credentials.role_arn", "missing"},
+		lake + ", credentials: {mode: presigned, role_arn: 'arn:aws:iam::1:role/r'}}}":                        {"catalogs.lake.credentials.role_arn", "not for mode presigned"},
+		lake + ", credentials: {role_arn: r}}}":                                                               {"catalogs.lake.credentials.role_arn", "arn:aws:iam::ACCOUNT:role/NAME"},
+		lake + ", credentials: {sts_endpoint: 'http://h'}}}":                                                  {"catalogs.lake.credentials.role_arn", "missing"},
+		lake + ", credentials: {duration: 5m}}}":                                                              {"catalogs.lake.credentials.duration", `"5m0s"`, "15m0s to 1h0m0s"},
+		"catalogs: {f: {type: sink, sink: m, root: /r, credentials: {mode: auto}}}":                           {"catalogs.f.credentials", "not for type sink"},
 		"catalogs: {f: {type: sink}}":                                                                         {"catalogs.f.sink", "catalogs.f.root: missing"},
 		"catalogs: {f: {type: sink, sink: m, root: /r, uri: 'sqlite:///x'}}":                                  {"catalogs.f.uri", "not for type sink"},
 		lake + ", maintenance: {expire_snapshot: {every: 1h}}}}":                                              {"catalogs.lake.maintenance.expire_snapshot: unknown key", "did you mean expire_snapshots?"},

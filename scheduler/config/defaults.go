@@ -95,8 +95,11 @@ func (c *Config) fill() {
 	for name, cat := range c.Catalogs {
 		if cat.Type == CatalogSQL && cat.Name == "" {
 			cat.Name = name
-			c.Catalogs[name] = cat
 		}
+		if cat.Type == CatalogSQL || cat.Type == CatalogREST {
+			cat.Credentials.fill()
+		}
+		c.Catalogs[name] = cat
 	}
 	if c.Executors.Scratch == "" {
 		c.Executors.Scratch = filepath.Join(c.DataDir, "scratch")

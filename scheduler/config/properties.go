@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // property is one that catalogs and stores are configured with. Names are those of PyIceberg, and of Iceberg's Java properties where PyIceberg has none.
@@ -171,6 +172,41 @@ func (v *validator) properties(key string, c *Catalog, rest bool, further ...str
 		if credential && token {
 			v.say(key+".secret", "credential and token: one of them, the first gets a token by itself")
 		}
+	}
+}
+
+// Bounds of credentials.duration: those of a session of STS.
+const (
+	minCredentials = 15 * time.Minute
+	maxCredentials = time.Hour
+)
+
+func (c *Credentials) fill() {
+	if c.Mode == "" {
+		c.Mode = CredentialsAuto
+	}
+	if c.Duration == 0 {
+		c.Duration = maxCredentials
+	}
+}
+
+func (v *validator) credentials(key string, c Credentials) {
+	v.oneOf(key+".mode", c.Mode, CredentialsAuto, CredentialsSTS, CredentialsPresigned)
+	v.check(c.Duration >= minCredentials && c.Duration <= maxCredentials, key+".duration", c.Duration, fmt.Sprintf("want %s to %s", minCredentials, maxCredentials))
+	if c.Mode == CredentialsSTS && c.RoleARN == "" {
+		v.say(key+".role_arn", "missing; sessions are made of a role, arn:aws:iam::ACCOUNT:role/NAME")
+	}
+	if c.Mode == CredentialsPresigned && c.RoleARN != "" {
+		v.say(key+".role_arn", "is not for mode presigned")
+	}
+	v.check(c.RoleARN == "" || strings.HasPrefix(c.RoleARN, "arn:") && strings.Contains(c.RoleARN, ":role/"), key+".role_arn", c.RoleARN, "want arn:aws:iam::ACCOUNT:role/NAME")
+	if c.STSEndpoint != "" {
+		if problem := isURL(c.STSEndpoint); problem != "" {
+			v.say(key+".sts_endpoint", problem)
+		}
+	}
+	if c.RoleARN == "" && (c.STSEndpoint != "" || c.ExternalID != "") {
+		v.say(key+".role_arn", "missing; sts_endpoint and external_id are for sessions of a role")
 	}
 }
 

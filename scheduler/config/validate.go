@@ -177,6 +177,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.places(key, c)
 		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
 		v.properties(key, c, false, "password")
+		v.credentials(key+".credentials", c.Credentials)
 	case CatalogREST:
 		v.check(isURL(c.URI) == "", key+".uri", withoutUser(c.URI), "want the address in front of /v1, like https://catalog.example.org/api; secrets are written under secret")
 		if strings.Contains(c.Warehouse, "://") {
@@ -185,6 +186,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.places(key, c)
 		v.absent(key, "rest", map[string]string{"sink": c.Sink, "root": c.Root, "name": c.Name})
 		v.properties(key, c, true)
+		v.credentials(key+".credentials", c.Credentials)
 		v.catalogTLS(key+".tls", c)
 	case CatalogSink:
 		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
@@ -192,6 +194,9 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.absent(key, "sink", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
 		if len(c.Properties) > 0 {
 			v.say(key+".properties", "is not for type sink")
+		}
+		if c.Credentials != (Credentials{}) {
+			v.say(key+".credentials", "is not for type sink")
 		}
 		if len(c.DataPaths) > 0 {
 			v.say(key+".data_paths", "is not for type sink: its tables hold their files")
