@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/internal/request"
 	"github.com/signet-io/signet/internal/fault"
 )
 
@@ -38,7 +39,7 @@ func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 		return nil, err
 	}
 	defer unlock()
-	v, err := c.insert(ctx, id, meta, &request{})
+	v, err := c.insert(ctx, id, meta, &request.Request{})
 	if errors.Is(err, catalog.ErrConflict) {
 		err = fmt.Errorf("%w", catalog.ErrExists)
 	}
@@ -83,11 +84,11 @@ func newMetadata(spec catalog.CreateSpec, location string) (table.Metadata, erro
 }
 
 // createStaged builds a table from nothing but the updates, as CREATE TABLE AS SELECT sends them, and makes it.
-func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *request) (*version, error) {
-	if err := req.holds(nil); err != nil {
+func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
+	if err := req.Holds(nil); err != nil {
 		return nil, err
 	}
-	location, err := c.locationFor(ctx, id, req.movesTo())
+	location, err := c.locationFor(ctx, id, req.MovesTo())
 	if err != nil {
 		return nil, notSent(err)
 	}
@@ -100,9 +101,9 @@ func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *reque
 
 // stagedMetadata starts from an empty builder, not from the metadata of an empty table as iceberg-go does: that would leave an
 // empty schema 0 behind, and ids that differ from those the data files were written with.
-func stagedMetadata(req *request, location string) (table.Metadata, error) {
+func stagedMetadata(req *request.Request, location string) (table.Metadata, error) {
 	format, named := defaultFormat, false
-	for _, f := range req.facts {
+	for _, f := range req.Facts {
 		if f.Action == table.UpdateUpgradeFormatVersion {
 			format = f.Version
 		}
@@ -120,7 +121,7 @@ func stagedMetadata(req *request, location string) (table.Metadata, error) {
 	if err := b.SetLoc(location); err != nil {
 		return nil, err
 	}
-	updates, err := req.parsed()
+	updates, err := req.Updates()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func stagedMetadata(req *request, location string) (table.Metadata, error) {
 }
 
 // insert writes a new table's metadata and its row. ErrConflict if the name is taken.
-func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request) (*version, error) {
+func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) (*version, error) {
 	key := namespaceKey(id.Namespace())
 	if err := c.checkNew(ctx, id, key); err != nil {
 		return nil, notSent(err)

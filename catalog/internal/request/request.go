@@ -1,4 +1,9 @@
-package sql
+// Package request reads one request to commit, as every kind of catalog has to: what it demands, and what of it a table shows.
+//
+// Invariants:
+//   - The updates are never changed: what is sent is what was given.
+//   - Landed, Holds, Fresh and Follows decide by the table's metadata alone, never by what a server said about the request.
+package request
 
 import (
 	"bytes"
@@ -11,16 +16,17 @@ import (
 	"github.com/signet-io/signet/catalog"
 )
 
-// request is one parsed commit.
-type request struct {
+// Request is one parsed commit.
+type Request struct {
+	Facts []Fact // of the updates, in their order
+
 	requirements table.Requirements
 	location     string // of the only metadata that it may follow; empty: it may be put on top of others that its requirements hold for
 	updates      json.RawMessage
-	facts        []fact
 }
 
-// fact is what the package itself must know of an update; iceberg-go does not export the types.
-type fact struct {
+// Fact is what a catalog must know of an update; iceberg-go does not export the types.
+type Fact struct {
 	Action   string `json:"action"`
 	UUID     string `json:"uuid"`
 	Version  int    `json:"format-version"`
@@ -34,8 +40,9 @@ type fact struct {
 	} `json:"snapshot"`
 }
 
-func parseRequest(requirements, updates []byte) (*request, error) {
-	r := &request{updates: updates}
+// Parse reads a request. What cannot be read is ErrPermanent.
+func Parse(requirements, updates []byte) (*Request, error) {
+	r := &Request{updates: updates}
 	if len(requirements) > 0 {
 		rest, err := r.takeLocation(requirements)
 		if err == nil {
@@ -45,17 +52,17 @@ func parseRequest(requirements, updates []byte) (*request, error) {
 			return nil, fmt.Errorf("requirements: %w: %w", catalog.ErrPermanent, err)
 		}
 	}
-	if _, err := r.parsed(); err != nil {
+	if _, err := r.Updates(); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(updates, &r.facts); err != nil {
+	if err := json.Unmarshal(updates, &r.Facts); err != nil {
 		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
 	}
 	return r, nil
 }
 
 // takeLocation takes the requirement out that Iceberg's REST protocol does not have.
-func (r *request) takeLocation(requirements []byte) ([]byte, error) {
+func (r *Request) takeLocation(requirements []byte) ([]byte, error) {
 	if !bytes.Contains(requirements, []byte(catalog.AssertMetadataLocation)) {
 		return requirements, nil
 	}
@@ -83,16 +90,16 @@ func (r *request) takeLocation(requirements []byte) ([]byte, error) {
 	return json.Marshal(rest)
 }
 
-// follows checks that the table's metadata is that which the request wants to follow.
-func (r *request) follows(location string) error {
+// Follows checks that the table's metadata is that which the request wants to follow.
+func (r *Request) Follows(location string) error {
 	if r.location == "" || r.location == location {
 		return nil
 	}
 	return fmt.Errorf("%w: %s: the table's metadata is %s, and no longer %s", catalog.ErrConflict, catalog.AssertMetadataLocation, location, r.location)
 }
 
-// parsed returns the updates anew: applying them hands their parts to the metadata, which must not be shared by two attempts.
-func (r *request) parsed() (table.Updates, error) {
+// Updates returns the updates anew: applying them hands their parts to the metadata, which must not be shared by two attempts.
+func (r *Request) Updates() (table.Updates, error) {
 	var u table.Updates
 	if err := json.Unmarshal(r.updates, &u); err != nil {
 		return nil, fmt.Errorf("updates: %w: %w", catalog.ErrPermanent, err)
@@ -100,7 +107,8 @@ func (r *request) parsed() (table.Updates, error) {
 	return u, nil
 }
 
-func (r *request) creates() bool {
+// Creates says whether the request demands that there is no table yet.
+func (r *Request) Creates() bool {
 	for _, req := range r.requirements {
 		if req.GetType() == "assert-create" {
 			return true
@@ -109,8 +117,8 @@ func (r *request) creates() bool {
 	return false
 }
 
-// holds checks the requirements; nil metadata means that there is no table.
-func (r *request) holds(meta table.Metadata) error {
+// Holds checks the requirements; nil metadata means that there is no table.
+func (r *Request) Holds(meta table.Metadata) error {
 	for _, req := range r.requirements {
 		if err := req.Validate(meta); err != nil {
 			return fmt.Errorf("%w: %s: %w", catalog.ErrConflict, req.GetType(), err)
@@ -119,11 +127,11 @@ func (r *request) holds(meta table.Metadata) error {
 	return nil
 }
 
-// landed says whether the table already shows this request: all its snapshots, or, where it has none, the UUID that a create
+// Landed says whether the table already shows this request: all its snapshots, or, where it has none, the UUID that a create
 // assigned. A snapshot of the same id that is another one is an error, whichever way it came about.
-func (r *request) landed(meta table.Metadata) (bool, error) {
+func (r *Request) Landed(meta table.Metadata) (bool, error) {
 	snapshots, uuid := 0, ""
-	for _, f := range r.facts {
+	for _, f := range r.Facts {
 		if f.Action == table.UpdateAssignUUID {
 			uuid = f.UUID
 		}
@@ -139,16 +147,16 @@ func (r *request) landed(meta table.Metadata) (bool, error) {
 			return false, fmt.Errorf("snapshot id %d is another snapshot's (%s): %w", f.Snapshot.ID, have.ManifestList, catalog.ErrPermanent)
 		}
 	}
-	return snapshots > 0 || r.creates() && uuid == meta.TableUUID().String(), nil
+	return snapshots > 0 || r.Creates() && uuid == meta.TableUUID().String(), nil
 }
 
 // clockSlack is how much older than the table a snapshot may say it is; iceberg-go and Java refuse more.
 const clockSlack = time.Minute
 
-// fresh finds snapshots that were built for an older table, although no requirement says so (another branch moved on, for
+// Fresh finds snapshots that were built for an older table, although no requirement says so (another branch moved on, for
 // example). To build them again helps, so this is a conflict.
-func (r *request) fresh(meta table.Metadata) error {
-	for _, f := range r.facts {
+func (r *Request) Fresh(meta table.Metadata) error {
+	for _, f := range r.Facts {
 		s := f.Snapshot
 		if f.Action != table.UpdateAddSnapshot || s == nil {
 			continue
@@ -165,10 +173,35 @@ func (r *request) fresh(meta table.Metadata) error {
 	return nil
 }
 
-// movesTo returns the location that the updates set, "" if none.
-func (r *request) movesTo() string {
+// FollowsOne says whether the request may only follow one metadata file (AssertMetadataLocation).
+func (r *Request) FollowsOne() bool { return r.location != "" }
+
+// Snapshots are those that the request adds.
+func (r *Request) Snapshots() int {
+	n := 0
+	for _, f := range r.Facts {
+		if f.Action == table.UpdateAddSnapshot && f.Snapshot != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// UUID is the one that the request assigns; empty: none.
+func (r *Request) UUID() string {
+	id := ""
+	for _, f := range r.Facts {
+		if f.Action == table.UpdateAssignUUID {
+			id = f.UUID
+		}
+	}
+	return id
+}
+
+// MovesTo returns the location that the updates set, "" if none.
+func (r *Request) MovesTo() string {
 	loc := ""
-	for _, f := range r.facts {
+	for _, f := range r.Facts {
 		if f.Action == table.UpdateSetLocation {
 			loc = f.Location
 		}
