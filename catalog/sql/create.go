@@ -2,13 +2,10 @@ package sql
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
-	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
@@ -30,7 +27,7 @@ func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 	if err != nil {
 		return nil, err
 	}
-	meta, err := newMetadata(spec, location)
+	meta, err := request.NewMetadata(spec, location)
 	if err != nil {
 		return nil, fmt.Errorf("create table %s: %w", id, err)
 	}
@@ -55,32 +52,6 @@ func (c *Catalog) locationFor(ctx context.Context, id catalog.Ident, given strin
 	}
 	given = strings.TrimRight(given, "/")
 	return given, c.checkLocation(ctx, id, given)
-}
-
-func newMetadata(spec catalog.CreateSpec, location string) (table.Metadata, error) {
-	schema := &iceberg.Schema{}
-	if err := json.Unmarshal(spec.Schema, schema); err != nil {
-		return nil, fmt.Errorf("schema: %w: %w", catalog.ErrPermanent, err)
-	}
-	partition := iceberg.UnpartitionedSpec
-	if len(spec.PartitionSpec) > 0 {
-		partition = &iceberg.PartitionSpec{}
-		if err := json.Unmarshal(spec.PartitionSpec, partition); err != nil {
-			return nil, fmt.Errorf("partition spec: %w: %w", catalog.ErrPermanent, err)
-		}
-	}
-	order := table.UnsortedSortOrder
-	if len(spec.SortOrder) > 0 {
-		if err := json.Unmarshal(spec.SortOrder, &order); err != nil {
-			return nil, fmt.Errorf("sort order: %w: %w", catalog.ErrPermanent, err)
-		}
-	}
-	props := iceberg.Properties(maps.Clone(spec.Properties))
-	meta, err := table.NewMetadata(schema, partition, order, location, props)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", catalog.ErrPermanent, err)
-	}
-	return meta, nil
 }
 
 // createStaged builds a table from nothing but the updates, as CREATE TABLE AS SELECT sends them, and makes it.

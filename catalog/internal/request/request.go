@@ -8,7 +8,9 @@ package request
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/apache/iceberg-go/table"
@@ -27,10 +29,11 @@ type Request struct {
 
 // Fact is what a catalog must know of an update; iceberg-go does not export the types.
 type Fact struct {
-	Action   string `json:"action"`
-	UUID     string `json:"uuid"`
-	Version  int    `json:"format-version"`
-	Location string `json:"location"`
+	Action   string            `json:"action"`
+	UUID     string            `json:"uuid"`
+	Version  int               `json:"format-version"`
+	Location string            `json:"location"`
+	Set      map[string]string `json:"updates"` // of set-properties
 	Snapshot *struct {
 		ID           int64  `json:"snapshot-id"`
 		Sequence     int64  `json:"sequence-number"`
@@ -171,6 +174,45 @@ func (r *Request) Fresh(meta table.Metadata) error {
 		}
 	}
 	return nil
+}
+
+// Shown says whether the table shows all that the request asks for, although it does not hold the request itself to be there: applied to the table, it
+// would change nothing. It is for requests without a snapshot, which cannot be told from others of the same content; all others it leaves to Landed.
+func (r *Request) Shown(meta table.Metadata) (bool, error) {
+	if r.Snapshots() > 0 || r.Creates() {
+		return false, nil
+	}
+	updates, err := r.Updates()
+	if err != nil {
+		return false, err
+	}
+	next, err := table.UpdateTableMetadata(meta, updates, "")
+	if err != nil {
+		return false, err
+	}
+	was, err := contents(meta)
+	if err != nil {
+		return false, err
+	}
+	if now, err := contents(next); err != nil || !reflect.DeepEqual(was, now) {
+		return false, err
+	}
+	return true, errors.New("the table shows what the request asks for")
+}
+
+// contents are metadata without what every commit changes.
+func contents(meta table.Metadata) (map[string]any, error) {
+	b, err := json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var out map[string]any
+	err = d.Decode(&out)
+	delete(out, "last-updated-ms")
+	delete(out, "metadata-log")
+	return out, err
 }
 
 // FollowsOne says whether the request may only follow one metadata file (AssertMetadataLocation).
