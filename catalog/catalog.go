@@ -73,8 +73,9 @@ type Catalog interface {
 	// Tables lists the tables directly in ns, sorted. A missing namespace is ErrNotFound.
 	Tables(ctx context.Context, ns []string) ([]Ident, error)
 
-	// Store opens the storage below a table's location. Nothing outside that location can be reached through it.
-	Store(location string) (storage.Store, error)
+	// Store opens the storage below a location of the table, with the credentials for that table where the catalog gives some; without a table, with the operator's.
+	// Nothing outside that location can be reached through it.
+	Store(ctx context.Context, id Ident, location string) (storage.Store, error)
 
 	// Close releases connections. Calls that are running may fail.
 	Close() error

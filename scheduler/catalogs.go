@@ -22,6 +22,7 @@ type catalogEntry struct {
 	sink    string
 	catalog catalog.Catalog // nil for a storage sink
 	root    string          // storage sinks: URI without trailing slash
+	stores  storage.Opener  // storage sinks; nil: storage.Local
 }
 
 // target is a table that a statement names.
@@ -47,6 +48,8 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
+		case config.CatalogREST:
+			return fmt.Errorf("catalogs.%s.type: rest is not served yet", name)
 		default:
 			cat, err := s.openSQL(ctx, name, c)
 			if err != nil {
@@ -59,12 +62,20 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 	return nil
 }
 
-// store opens the storage below a table's location.
-func (e *catalogEntry) store(location string) (storage.Store, error) {
-	if e.catalog != nil {
-		return e.catalog.Store(location)
+// store opens the storage below a table's location; without a table, with the operator's own credentials.
+func (e *catalogEntry) store(ctx context.Context, id catalog.Ident, location string) (storage.Store, error) {
+	switch {
+	case e.catalog != nil:
+		return e.catalog.Store(ctx, id, location)
+	case e.stores != nil:
+		return e.stores.Open(ctx, location)
 	}
-	return storage.Open(location)
+	return storage.Local.Open(ctx, location)
+}
+
+// opener opens places of one table.
+func (e *catalogEntry) opener(id catalog.Ident) storage.Opener {
+	return storage.OpenerFunc(func(ctx context.Context, location string) (storage.Store, error) { return e.store(ctx, id, location) })
 }
 
 // location is where a storage sink's table lies.

@@ -188,7 +188,7 @@ func (s *Server) removeExpired(ctx context.Context, d journal.Duty) (*upkeep.Res
 	case t.UUID != d.Expiry.TableUUID:
 		return &upkeep.Result{}, done()
 	}
-	w := upkeep.Work{Now: t.Metadata, Location: t.Location, Statistics: d.Expiry.Statistics, Allowed: s.ownPlace(entry, t.Location)}
+	w := upkeep.Work{Stores: entry.opener(d.Expiry.Ident), Now: t.Metadata, Location: t.Location, Statistics: d.Expiry.Statistics, Allowed: s.ownPlace(entry, t.Location)}
 	for _, e := range d.Expiry.Snapshots {
 		w.Snapshots = append(w.Snapshots, upkeep.Expired(e))
 	}

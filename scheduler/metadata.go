@@ -107,7 +107,7 @@ func (s *Server) findCreated(ctx context.Context, w *writeState) error {
 		}
 		location = t.Location
 	}
-	store, err := w.target.entry.store(location)
+	store, err := w.target.entry.store(ctx, w.target.ident, location)
 	if err != nil {
 		return err
 	}

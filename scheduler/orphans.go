@@ -51,6 +51,7 @@ func removeOrphans(s *Server, j *job, c *procedureCall) error {
 		return err
 	}
 	found, err := upkeep.Orphans(j.ctx, upkeep.Search{
+		Stores:   entry.opener(c.table.ident),
 		Location: t.Location, Within: c.text("location"), Allowed: s.ownPlace(entry, t.Location), Before: before, Properties: t.Metadata.Properties(),
 		Foreign: foreign, Jobs: ids, DryRun: c.flag("dry_run"),
 		Load: func(ctx context.Context) (table.Metadata, string, error) {

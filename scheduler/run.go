@@ -80,7 +80,7 @@ func (s *Server) attemptEpoch(h *planv1.ManifestHeader) (uint64, bool) {
 }
 
 // commitLease is what a commit call of the sink may do. adopted are the objects that staging created.
-func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.LeaseSpec, error) {
+func (w *writeState) commitLease(ctx context.Context, adopted []string) (broker.LeaseSpec, error) {
 	spec := broker.LeaseSpec{
 		JobID: w.job.id, Table: w.target.ref(), TableUUID: w.spec.TableUuid, Mode: w.mode, Gate: gate{w}, Catalog: w.target.entry.catalog, Ident: w.target.ident,
 		MarkerProperty: w.s.markerProperty(), Markers: []string{w.job.rec.Marker}, KeepMarkers: w.s.openMarkers(w), Totals: w.totals(), Adopted: adopted,
@@ -106,7 +106,7 @@ func (w *writeState) commitLease(_ context.Context, adopted []string) (broker.Le
 	if w.target.entry.catalog == nil {
 		spec.Location = w.target.entry.location(w.target.ident)
 		var err error
-		if spec.Store, err = w.target.entry.store(spec.Location); err != nil {
+		if spec.Store, err = w.target.entry.store(ctx, w.target.ident, spec.Location); err != nil {
 			return spec, err
 		}
 	}

@@ -159,7 +159,7 @@ func (s *Server) lease(ctx context.Context, t *target, spec broker.LeaseSpec) (*
 	spec.MarkerProperty, spec.DataPath = s.markerProperty(), s.dataPathRule(t.entry)
 	if t.entry.catalog == nil {
 		spec.Location = t.entry.location(t.ident)
-		if spec.Store, err = t.entry.store(spec.Location); err != nil {
+		if spec.Store, err = t.entry.store(ctx, t.ident, spec.Location); err != nil {
 			return nil, nil, fmt.Errorf("table %s: %w", t, err)
 		}
 	}

@@ -148,7 +148,7 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	if entry == nil {
 		return fail(codeNotFound, "", "the catalog %s is not configured any more", d.Catalog)
 	}
-	store, err := entry.store(d.Location)
+	store, err := entry.store(ctx, nil, d.Location)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type writeState struct {
 }
 
 func newWriteState(s *Server, j *job, t *target, mode sinkv1.WriteMode, spec *planv1.WriteSpec, m *coordinator.Machine) (*writeState, error) {
-	store, err := t.entry.store(spec.DataLocation)
+	store, err := t.entry.store(j.ctx, t.ident, spec.DataLocation)
 	if err != nil {
 		return nil, fail(codeUser, "set write.data.path to a location that this scheduler can reach", "table %s: data location %s: %w", t, spec.DataLocation, err)
 	}

@@ -507,7 +507,7 @@ func testLocations(t *testing.T, c catalog.Catalog, q Quirks) {
 	assert.Equal(t, spec.Location, own.Location)
 	path := strings.TrimPrefix(own.Location, "file://")
 	assert.DirExists(t, filepath.Join(path, "metadata"), "raw, not decoded")
-	st, err := c.Store(own.Location)
+	st, err := c.Store(ctx, own.Ident, own.Location)
 	require.NoError(t, err)
 	_, err = st.Rel(tbl.MetadataLocation)
 	require.ErrorIs(t, err, storage.ErrOutside)

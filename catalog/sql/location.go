@@ -4,11 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/signet-io/signet/catalog"
@@ -17,13 +13,13 @@ import (
 
 // DefaultLocation implements catalog.Catalog. It is <warehouse>/<namespace>/<table>, the namespace's parts joined by dots, and with a
 // suffix where that directory holds something already: files of a dropped table stay, and may still be read.
-func (c *Catalog) DefaultLocation(_ context.Context, id catalog.Ident) (string, error) {
+func (c *Catalog) DefaultLocation(ctx context.Context, id catalog.Ident) (string, error) {
 	if err := id.Validate(); err != nil {
 		return "", err
 	}
 	loc := c.plainLocation(id)
 	for {
-		empty, err := isEmpty(loc)
+		empty, err := c.isEmpty(ctx, loc)
 		if err != nil || empty {
 			return loc, err
 		}
@@ -41,28 +37,12 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-func isEmpty(location string) (bool, error) {
-	path, err := storage.LocalPath(location)
+func (c *Catalog) isEmpty(ctx context.Context, location string) (bool, error) {
+	store, err := c.stores.Open(ctx, location)
 	if err != nil {
 		return false, err
 	}
-	d, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer d.Close()
-	fi, err := d.Stat()
-	if err != nil || !fi.IsDir() {
-		return false, err
-	}
-	_, err = d.Readdirnames(1)
-	if errors.Is(err, io.EOF) {
-		return true, nil
-	}
-	return false, err
+	return storage.IsEmpty(ctx, store, location)
 }
 
 // checkLocation refuses locations for new tables that lie outside the warehouse, or so that one table would hold another.

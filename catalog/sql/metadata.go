@@ -27,7 +27,7 @@ const maxMetadata = 512 << 20
 
 // readVersion reads a metadata.json, from the cache if the file is still the one that was cached.
 func (c *Catalog) readVersion(ctx context.Context, location string) (*version, error) {
-	store, err := storage.Open(parent(location))
+	store, err := c.stores.Open(ctx, parent(location))
 	if err != nil {
 		return nil, fmt.Errorf("metadata %s: %w: %w", location, catalog.ErrPermanent, err)
 	}
@@ -127,7 +127,7 @@ func (c *Catalog) writeVersion(ctx context.Context, meta table.Metadata, raw []b
 	if len(location) > maxLocation {
 		return nil, fmt.Errorf("metadata location %s: %d bytes, at most %d: %w", location, len(location), maxLocation, catalog.ErrPermanent)
 	}
-	store, err := storage.Open(dir)
+	store, err := c.stores.Open(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", catalog.ErrPermanent, err)
 	}
@@ -218,7 +218,7 @@ func parent(location string) string {
 
 // discard removes a metadata file that no row points to and none ever will. It goes on when the caller gave up.
 func (c *Catalog) discard(ctx context.Context, location string) {
-	store, err := storage.Open(parent(location))
+	store, err := c.stores.Open(ctx, parent(location))
 	if err == nil {
 		err = store.Remove(context.WithoutCancel(ctx), location)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // Options say where a catalog is.
@@ -22,8 +23,10 @@ type Options struct {
 	URI string
 	// Password for PostgreSQL. It is kept in the connection's settings and shown nowhere.
 	Password string
-	// Warehouse is where new tables go: file:///dir or /dir.
+	// Warehouse is where new tables go: file:///dir, /dir, or a place that Stores serves, as s3://bucket/prefix.
 	Warehouse string
+	// Stores opens the warehouse, and whatever else tables name; storage.Local if nil.
+	Stores storage.Opener
 	// CacheBytes bounds the metadata kept parsed, measured as JSON; 64 MiB if 0.
 	CacheBytes int64
 	// Logger hears of what could not be cleaned up; slog.Default if nil.
@@ -35,6 +38,7 @@ type Catalog struct {
 	name        string
 	catalogName string
 	warehouse   string
+	stores      storage.Opener
 	db          *database
 	cache       *cache
 	locks       keyLocks
@@ -51,19 +55,25 @@ func Open(ctx context.Context, o Options) (*Catalog, error) {
 	if o.CatalogName == "" {
 		o.CatalogName = o.Name
 	}
-	warehouse, err := storage.LocalPath(o.Warehouse)
+	warehouse, err := uri.Parse(o.Warehouse)
 	if err != nil {
 		return nil, fmt.Errorf("catalog %s: warehouse: %w", o.Name, err)
 	}
-	if warehouse == "/" {
+	if !warehouse.Remote() && len(warehouse.Segments) == 0 {
 		return nil, fmt.Errorf("catalog %s: warehouse: the root of the file system cannot be one", o.Name)
+	}
+	if o.Stores == nil {
+		o.Stores = storage.Local
+	}
+	if _, err := o.Stores.Open(ctx, warehouse.String()); err != nil {
+		return nil, fmt.Errorf("catalog %s: warehouse: %w", o.Name, err)
 	}
 	db, err := openDatabase(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("catalog %s: %w", o.Name, err)
 	}
 	c := &Catalog{
-		name: o.Name, catalogName: o.CatalogName, warehouse: "file://" + warehouse,
+		name: o.Name, catalogName: o.CatalogName, warehouse: warehouse.String(), stores: o.Stores,
 		db: db, cache: newCache(o.CacheBytes), log: o.Logger,
 	}
 	if c.log == nil {
@@ -101,7 +111,9 @@ func (c *Catalog) Name() string { return c.name }
 func (c *Catalog) Warehouse() string { return c.warehouse }
 
 // Store implements catalog.Catalog.
-func (c *Catalog) Store(location string) (storage.Store, error) { return storage.Open(location) }
+func (c *Catalog) Store(ctx context.Context, _ catalog.Ident, location string) (storage.Store, error) {
+	return c.stores.Open(ctx, location)
+}
 
 // Close implements catalog.Catalog.
 func (c *Catalog) Close() error { return c.db.close() }

@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/signet-io/signet/internal/uri"
 )
 
-// Open returns the store for a location, an absolute local path or a file:// URI. It does not have to exist yet. The root of
+// openLocal returns the store for a location, an absolute local path or a file:// URI. It does not have to exist yet. The root of
 // the file system is refused: a store confines, and that would confine nothing.
-func Open(location string) (Store, error) {
+func openLocal(_ context.Context, location string) (Store, error) {
 	segments, err := ParseLocal(location)
 	if err != nil {
 		return nil, err
@@ -23,21 +25,21 @@ func Open(location string) (Store, error) {
 	if len(segments) == 0 {
 		return nil, fmt.Errorf("%q: the root of the file system is no table's location: %w", location, ErrUnsupported)
 	}
-	return &local{location: location, base: segments, dir: "/" + strings.Join(segments, "/")}, nil
+	return &local{location: location, at: uri.Location{Scheme: uri.File, Segments: segments}, dir: "/" + strings.Join(segments, "/")}, nil
 }
 
 // local opens its os.Root for each call: that costs microseconds, holds no descriptor while idle, and follows a location that
 // is made, removed and made again.
 type local struct {
 	location string
-	base     []string
+	at       uri.Location
 	dir      string
 }
 
 func (l *local) Location() string { return l.location }
 
-func (l *local) Rel(uri string) (string, error) {
-	segments, err := below(l.location, l.base, uri)
+func (l *local) Rel(file string) (string, error) {
+	segments, err := l.at.Below(file)
 	return strings.Join(segments, "/"), err
 }
 

@@ -23,7 +23,7 @@ import (
 func TestLocal_Conformance(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storagetest.Env {
 		dir := t.TempDir()
-		return storagetest.Env{Location: "file://" + dir + "/wh/table1", Sibling: "file://" + dir + "/wh/table10", Open: storage.Open}
+		return storagetest.Env{Location: "file://" + dir + "/wh/table1", Sibling: "file://" + dir + "/wh/table10", Open: storage.Local.Open}
 	})
 }
 
@@ -31,7 +31,7 @@ func TestLocal_Conformance(t *testing.T) {
 func TestLocal_LocationForms(t *testing.T) {
 	dir := t.TempDir() + "/my table"
 	for _, loc := range []string{dir, "file:" + dir, "file://localhost" + dir, "FILE://" + dir, strings.ReplaceAll(dir, "/", "//"), "file://" + dir + "/"} {
-		s, err := storage.Open(loc)
+		s, err := storage.Local.Open(t.Context(), loc)
 		require.NoError(t, err, loc)
 		_, err = s.ReplaceIf(t.Context(), dir+"/f", "", []byte("x"))
 		if err != nil {
@@ -44,7 +44,7 @@ func TestLocal_LocationForms(t *testing.T) {
 		}
 	}
 	for _, loc := range []string{"", "relative", "/", "file:///", "s3://b/k", "file://host/x", "file:relative", dir + "/../x", "hdfs://n/x"} {
-		_, err := storage.Open(loc)
+		_, err := storage.Local.Open(t.Context(), loc)
 		require.Error(t, err, "%q", loc)
 	}
 }
@@ -64,7 +64,7 @@ func TestLocal_SymbolicLinks(t *testing.T) {
 	link("../out/secret", "file")
 	link("loop", "loop")
 	link("nowhere", "dangling")
-	s, err := storage.Open("file://" + loc)
+	s, err := storage.Local.Open(t.Context(), "file://"+loc)
 	require.NoError(t, err)
 	ctx := t.Context()
 
@@ -107,7 +107,7 @@ func TestLocal_SymbolicLinks(t *testing.T) {
 func TestLocal_SpecialFilesDoNotBlock(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
-	s, err := storage.Open(dir)
+	s, err := storage.Local.Open(t.Context(), dir)
 	require.NoError(t, err)
 	_, err = s.Open(t.Context(), dir+"/fifo")
 	require.ErrorIs(t, err, storage.ErrNotFound)
@@ -120,7 +120,7 @@ func TestLocal_ReadOnlyDirectoryLeavesNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o555))
-	s, err := storage.Open(dir)
+	s, err := storage.Local.Open(t.Context(), dir)
 	require.NoError(t, err)
 	_, err = s.PutIfAbsent(t.Context(), dir+"/x", strings.NewReader("x"))
 	require.ErrorIs(t, err, os.ErrPermission)
@@ -129,7 +129,7 @@ func TestLocal_ReadOnlyDirectoryLeavesNothing(t *testing.T) {
 // The test runs itself as the process that dies.
 func TestMain(m *testing.M) {
 	if uri := os.Getenv("STORAGE_TEST_PUT"); uri != "" {
-		s, err := storage.Open(filepath.Dir(uri))
+		s, err := storage.Local.Open(context.Background(), filepath.Dir(uri))
 		if err == nil {
 			_, err = s.PutIfAbsent(context.Background(), uri, strings.NewReader("whole"))
 		}
@@ -151,7 +151,7 @@ func TestPut_Crash(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			require.ErrorContains(t, err, "killed", "%s", out)
 
-			s, err := storage.Open(dir)
+			s, err := storage.Local.Open(t.Context(), dir)
 			require.NoError(t, err)
 			o, err := s.Open(t.Context(), uri)
 			if visible {
@@ -203,7 +203,7 @@ func TestRemoveAll_TakesTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(dir+"/a", 0o755))
 	require.NoError(t, os.WriteFile(dir+"/a/"+storage.TempPrefix+"x", nil, 0o644))
-	s, err := storage.Open(dir)
+	s, err := storage.Local.Open(t.Context(), dir)
 	require.NoError(t, err)
 	n, err := s.RemoveAll(t.Context(), dir+"/a")
 	require.NoError(t, err)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // What callers tell apart with errors.Is.
 var (
 	// ErrOutside: the URI does not lie below the store's location.
-	ErrOutside = errors.New("outside of the store's location")
+	ErrOutside = uri.ErrOutside
 	// ErrNotFound: no such file.
 	ErrNotFound = errors.New("file not found")
 	// ErrExists: PutIfAbsent found the name taken. Nothing was written.
@@ -18,7 +20,7 @@ var (
 	// ErrChanged: ReplaceIf found another version than the caller knew. Nothing was written.
 	ErrChanged = errors.New("file changed")
 	// ErrUnsupported: no store serves this kind of location.
-	ErrUnsupported = errors.New("unsupported location")
+	ErrUnsupported = uri.ErrUnsupported
 )
 
 // Info describes one file.

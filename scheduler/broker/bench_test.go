@@ -83,7 +83,7 @@ func BenchmarkCommit(b *testing.B) {
 			if n > 0 {
 				require.NoError(b, bn.cat.Drop(b.Context(), ident))
 			}
-			store, err := bn.cat.Store(bn.createTable().Location)
+			store, err := bn.cat.Store(b.Context(), nil, bn.createTable().Location)
 			require.NoError(b, err)
 			l = &local{b: bn, store: store}
 		}

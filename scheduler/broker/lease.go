@@ -11,6 +11,7 @@ import (
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/icemanifest"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // LeaseSpec says what a lease allows.
@@ -125,13 +126,8 @@ type object struct {
 	certain bool
 }
 
-// objectKey makes the spellings of one local file equal.
-func objectKey(uri string) string {
-	if p, err := storage.LocalPath(uri); err == nil {
-		return p
-	}
-	return uri
-}
+// objectKey makes the spellings of one file equal.
+func objectKey(file string) string { return uri.Key(file) }
 
 // landing is where the job's commit is.
 type landing struct{ version, location string }
@@ -266,7 +262,7 @@ func (l *Lease) openStore(ctx context.Context) (storage.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if store, err = l.spec.Catalog.Store(location); err != nil {
+	if store, err = l.spec.Catalog.Store(ctx, l.spec.Ident, location); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()

@@ -39,7 +39,7 @@ func storageJob(t testing.TB, edit ...func(*broker.LeaseSpec)) *job {
 
 func (b *bench) storageJob(location string, edit ...func(*broker.LeaseSpec)) *job {
 	b.Helper()
-	s, err := storage.Open(location)
+	s, err := storage.Local.Open(b.Context(), location)
 	require.NoError(b, err)
 	return b.job(append([]func(*broker.LeaseSpec){func(l *broker.LeaseSpec) {
 		l.Catalog, l.Ident, l.Sink, l.Store, l.Location, l.MarkerProperty = nil, nil, logSink(), s, location, ""

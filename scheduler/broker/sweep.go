@@ -31,7 +31,7 @@ func (l *Lease) Sweep(ctx context.Context, keep func(uri string) bool) (int, err
 	}
 	store, err := l.openStore(ctx)
 	if r := new(Refusal); errors.As(err, &r) && r.Kind == kindExists && l.spec.Location != "" {
-		store, err = l.spec.Catalog.Store(l.spec.Location) // somebody else's table is there now; what the lease created is its own all the same
+		store, err = l.spec.Catalog.Store(ctx, l.spec.Ident, l.spec.Location) // somebody else's table is there now; what the lease created is its own all the same
 	}
 	if err != nil {
 		return 0, err

@@ -58,27 +58,34 @@ type Token struct {
 // Kinds of catalog.
 const (
 	CatalogSQL  = "sql"
+	CatalogREST = "rest"
 	CatalogSink = "sink"
 )
 
 // Catalog is one entry of catalogs; its key is the name users type.
 type Catalog struct {
-	// Type is sql, or sink for tables that are directories of a storage sink.
+	// Type is sql, rest for a server that speaks Iceberg's REST protocol, or sink for tables that are directories of a storage sink.
 	Type string `koanf:"type"`
 
-	// URI of a sql catalog: sqlite:///abs/file.db or postgresql://user@host:port/database. It holds no password.
+	// URI of a sql catalog: sqlite:///abs/file.db or postgresql://user@host:port/database; of a rest catalog: https://host/path, without /v1. It holds no password.
 	URI string `koanf:"uri"`
 	// Name is the catalog's name inside the database; the key by default.
 	Name string `koanf:"name"`
-	// Warehouse is where new tables go: file:///dir.
+	// Warehouse is where new tables go: file:///dir or s3://bucket/prefix; of a rest catalog: what its server calls it, which may be a name, or "".
 	Warehouse string `koanf:"warehouse"`
-	// DataPaths are further places, besides the warehouse and a table's own location, that a table's data files may go to: file:///dir.
+	// DataPaths are further places, besides the warehouse and a table's own location, that a table's data files may go to: file:///dir or s3://bucket/prefix.
 	DataPaths []string `koanf:"data_paths"`
 	// AddFilesPaths are places outside of a table's own from which ADD FILES may make files the table's where they are: file:///dir. Whoever may change or
 	// remove files there can break the table.
 	AddFilesPaths []string `koanf:"add_files_paths"`
-	// Secret holds the secrets by their name: password.
-	Secret map[string]Secret `koanf:"secret"`
+	// Properties are those of the REST catalog and of the stores that the tables are in, by PyIceberg's names: s3.endpoint.
+	Properties map[string]string `koanf:"properties" kind:"flat"`
+	// Secret holds the secrets by their name: password (sql), credential or token (rest), s3.access-key-id and so on.
+	Secret map[string]Secret `koanf:"secret" kind:"flat"`
+	// Credentials say what executors get for one attempt, where the tables are in an object store.
+	Credentials Credentials `koanf:"credentials"`
+	// TLS says whom a rest catalog's server is known by, and who the scheduler is to it.
+	TLS CatalogTLS `koanf:"tls"`
 
 	// Sink of a sink catalog: the plugin's name.
 	Sink string `koanf:"sink"`
@@ -87,6 +94,34 @@ type Catalog struct {
 
 	// Maintenance is what the scheduler does by itself to the tables of a sql catalog.
 	Maintenance Maintenance `koanf:"maintenance"`
+}
+
+// Modes of credentials.
+const (
+	CredentialsAuto      = "auto"
+	CredentialsSTS       = "sts"
+	CredentialsPresigned = "presigned"
+)
+
+// Credentials say how an executor may write the files of one attempt: by a session of a role, narrowed to the attempt's prefix, or by requests that the scheduler has signed.
+type Credentials struct {
+	// Mode is auto (sts with a role, else presigned), sts or presigned.
+	Mode string `koanf:"mode"`
+	// RoleARN of the role that sessions are made of.
+	RoleARN string `koanf:"role_arn"`
+	// STSEndpoint makes the sessions: s3.endpoint by default, or AWS's own.
+	STSEndpoint string `koanf:"sts_endpoint"`
+	// ExternalID is what the role's trust policy may ask for.
+	ExternalID string `koanf:"external_id"`
+	// Duration of a session or a signature: 15m to 1h.
+	Duration time.Duration `koanf:"duration"`
+}
+
+// CatalogTLS are PEM files. Without CA the system's authorities are believed.
+type CatalogTLS struct {
+	CA   string `koanf:"ca" kind:"path"`
+	Cert string `koanf:"cert" kind:"path"`
+	Key  string `koanf:"key" kind:"path"`
 }
 
 // Sources says which local files statements may read. Signet's own files, /proc, /sys, /dev and /run are denied always.

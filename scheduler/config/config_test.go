@@ -33,6 +33,7 @@ func TestExample_IsValidAndComplete(t *testing.T) {
 		DataPaths: []string{"file:///fast/shared"}, AddFilesPaths: []string{"file:///srv/raw"},
 		Secret:      map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
 		Maintenance: Maintenance{ExpireSnapshots: Schedule{Every: time.Hour, AfterCommits: 100}},
+		Credentials: Credentials{Mode: CredentialsAuto, Duration: time.Hour},
 	}, c.Catalogs["shared"])
 	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])
 	assert.Equal(t, []string{"/srv/raw", "/srv/uploads"}, c.Sources.Roots)
@@ -68,6 +69,7 @@ func TestEmbedded_IsValid(t *testing.T) {
 	require.NoError(t, c.Validate())
 	assert.Equal(t, Catalog{
 		Type: "sql", URI: "sqlite://" + dir + "/catalog.db", Name: "lake", Warehouse: "file://" + dir + "/warehouse",
+		Credentials: Credentials{Mode: CredentialsAuto, Duration: time.Hour},
 	}, c.Catalogs["lake"])
 	assert.Contains(t, c.OwnPaths(), dir)
 
@@ -109,6 +111,38 @@ func TestLoad_LayersFileVariablesFlags(t *testing.T) {
 	assert.ElementsMatch(t, []string{"SIGNET_CATALOGS_MY_LAKE_SECRET_PASSWORD", "SIGNET_AUTH_JOIN_TOKEN"}, c.SecretEnv())
 }
 
+// Names with dots may be written as levels; variables of the environment hold neither dots nor dashes.
+func TestLoad_PropertiesAndSecrets(t *testing.T) {
+	path := write(t, `
+catalogs:
+  prod:
+    type: rest
+    uri: https://catalog.example.org/api
+    warehouse: main
+    properties: {scope: "PRINCIPAL_ROLE:ALL", s3.endpoint: "http://127.0.0.1:9000", s3: {path-style-access: true, region: eu-west-1}, header.X-Team: data}
+    secret:
+      credential: {file: cred}
+      s3: {access-key-id: {env: KEY}}
+      s3.secret-access-key: {env: SECRET}
+  lake: {type: sql, uri: "sqlite:///x/c.db", warehouse: "s3a://bucket/w/", data_paths: ["s3://bucket/fast"]}
+`)
+	c, err := Load(path, []string{"SIGNET_CATALOGS_PROD_SECRET_S3_SESSION_TOKEN=hunter2", "SIGNET_CATALOGS_LAKE_PROPERTIES_S3_ROLE_ARN=arn:aws:iam::1:role/r"}, nil)
+	require.NoError(t, err)
+	prod := c.Catalogs["prod"]
+	assert.Equal(t, map[string]string{
+		"scope": "PRINCIPAL_ROLE:ALL", "s3.endpoint": "http://127.0.0.1:9000", "s3.path-style-access": "true", "s3.region": "eu-west-1", "header.X-Team": "data",
+	}, prod.Properties)
+	assert.Equal(t, map[string]Secret{
+		"credential": SecretFile(filepath.Join(filepath.Dir(path), "cred")), "s3.access-key-id": SecretEnv("KEY"), "s3.secret-access-key": SecretEnv("SECRET"),
+		"s3.session-token": SecretEnv("SIGNET_CATALOGS_PROD_SECRET_S3_SESSION_TOKEN"),
+	}, prod.Secret)
+	assert.Contains(t, c.SecretEnv(), "SIGNET_CATALOGS_PROD_SECRET_S3_SESSION_TOKEN")
+	assert.Contains(t, c.OwnPaths(), filepath.Join(filepath.Dir(path), "cred"))
+	assert.Equal(t, "s3://bucket/w", c.Catalogs["lake"].Warehouse)
+	assert.Equal(t, []string{"s3://bucket/fast"}, c.Catalogs["lake"].DataPaths)
+	assert.Equal(t, "arn:aws:iam::1:role/r", c.Catalogs["lake"].Properties["s3.role-arn"])
+}
+
 // TestLoad_Refuses: each message has the key, the value and the fix, and none the canary.
 func TestLoad_Refuses(t *testing.T) {
 	const lake = "catalogs: {lake: {type: sql, uri: 'sqlite:///x/c.db', warehouse: 'file:///x'"
@@ -146,7 +180,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"auth: {tokens: [{principal: a, token: {env: A}}, {principal: a, token: {env: A}}]}": {"auth.tokens[1].principal", "twice"},
 		"catalogs: {'a.b': {type: sql}}":                                                                      {`"a.b"`, "letters"},
 		"catalogs: {'': {type: sql}}":                                                                         {"catalogs", "letters"},
-		"catalogs: {lake: {type: rest}}":                                                                      {"catalogs.lake.type", `"rest"`, "sink, sql"},
+		"catalogs: {lake: {type: glue}}":                                                                      {"catalogs.lake.type", `"glue"`, "rest, sink, sql"},
 		"catalogs: {lake: {type: sqll}}":                                                                      {"did you mean sql?"},
 		"catalogs: {lake: {type: sql}}":                                                                       {"catalogs.lake.uri", "catalogs.lake.warehouse: missing"},
 		"catalogs: {lake: {type: sql, uri: 'sqlite://c.db', warehouse: /w}}":                                  {"catalogs.lake.uri", "absolute"},
@@ -156,12 +190,45 @@ func TestLoad_Refuses(t *testing.T) {
 		"catalogs: {lake: {type: sql, uri: 'postgresql://u:canary@h:x%/d', warehouse: /w}}":                   {"catalogs.lake.uri", "not an address"},
 		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: /w, secret: canary}}":             {"catalogs.lake.secret"},
 		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: /w, secret: {passwd: {env: A}}}}": {"catalogs.lake.secret", "did you mean password?"},
-		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 's3://b/w'}}":                     {"catalogs.lake.warehouse", "s3://b/w", "local file system"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 's3://b/w'}}":                     {"catalogs.lake.warehouse", "s3://b/w", "3 to 63"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 'hdfs://bucket/w'}}":              {"catalogs.lake.warehouse", "hdfs://bucket/w", "s3://bucket/prefix"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 's3://bucket/a/../b'}}":           {"catalogs.lake.warehouse", "no . and .."},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 's3://bucket/a//b'}}":             {"catalogs.lake.warehouse", "no empty segment"},
+		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 's3://u:canary@bucket/a'}}":       {"catalogs.lake.warehouse", "keys under secret"},
 		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 'file:///'}}":                     {"catalogs.lake.warehouse"},
 		"catalogs: {lake: {type: sql, uri: 'postgresql://u@h/d', warehouse: 'file:///a/../b'}}":               {"catalogs.lake.warehouse", ".."},
 		lake + ", secret: {password: {env: A}}}}":                                                             {"catalogs.lake.secret", "SQLite has no password"},
 		lake + ", root: 'file:///r'}}":                                                                        {"catalogs.lake.root", "not for type sql"},
 		lake + ", warehous: x}}":                                                                              {"catalogs.lake.warehous", "did you mean warehouse?"},
+		lake + ", properties: {s3.endpont: x}}}":                                                              {"catalogs.lake.properties.s3.endpont", "did you mean s3.endpoint?"},
+		lake + ", properties: {s3: {endpoint: here}}}}":                                                       {"catalogs.lake.properties.s3.endpoint", "want http://"},
+		lake + ", properties: {s3.endpoint: 'http://u:canary@h'}}}":                                           {"catalogs.lake.properties.s3.endpoint", "must not hold a user"},
+		lake + ", properties: {s3.path-style-access: maybe}}}":                                                {"catalogs.lake.properties.s3.path-style-access", "true or false"},
+		lake + ", properties: {s3.secret-access-key: canary}}}":                                               {"catalogs.lake.properties.s3.secret-access-key", "write it under secret"},
+		lake + ", properties: {s3.region: a, s3: {region: b}}}}":                                              {"catalogs.lake.properties.s3.region", "given twice"},
+		lake + ", properties: {s3.region: [a]}}}":                                                             {"catalogs.lake.properties.s3.region", "not text"},
+		lake + ", properties: canary}}":                                                                       {"catalogs.lake.properties", "want keys below it"},
+		lake + ", properties: {scope: a}}}":                                                                   {"catalogs.lake.properties.scope", "unknown property"},
+		lake + ", secret: {s3.access-key-id: canary}}}":                                                       {"catalogs.lake.secret.s3.access-key-id", "{file: PATH}"},
+		lake + ", secret: {s3: {access-key-id: {literal: canary}}}}}":                                         {"catalogs.lake.secret.s3.access-key-id.literal", "{file: PATH}"},
+		lake + ", secret: {s3.access-key-id: {env: A}}}}":                                                     {"catalogs.lake.secret", "s3.access-key-id and s3.secret-access-key belong together"},
+		lake + ", secret: {token: {env: A}}}}":                                                                {"catalogs.lake.secret.token", "unknown secret"},
+		lake + ", tls: {ca: x.pem}}}":                                                                         {"catalogs.lake.tls.ca", "not for type sql"},
+		"catalogs: {r: {type: rest}}":                                                                         {"catalogs.r.uri", "in front of /v1"},
+		"catalogs: {r: {type: rest, uri: 'https://u:canary@h'}}":                                              {"catalogs.r.uri", "secrets are written under secret"},
+		"catalogs: {r: {type: rest, uri: 'https://h', secret: {credential: {env: A}, token: {env: B}}}}":      {"catalogs.r.secret", "one of them"},
+		"catalogs: {r: {type: rest, uri: 'https://h', properties: {header.Authorization: canary}}}":           {"catalogs.r.properties.header.Authorization", "under secret"},
+		"catalogs: {r: {type: rest, uri: 'https://h', properties: {'header.A b': c}}}":                        {"catalogs.r.properties.header.A b", "not the name"},
+		"catalogs: {r: {type: rest, uri: 'http://h', tls: {ca: nowhere.pem}}}":                                {"catalogs.r.tls", "https://", "no such file"},
+		"catalogs: {r: {type: rest, uri: 'https://h', name: n}}":                                              {"catalogs.r.name", "not for type rest"},
+		"catalogs: {f: {type: sink, sink: m, root: /r, properties: {s3.region: a}}}":                          {"catalogs.f.properties", "not for type sink"},
+		lake + ", credentials: {mode: stss}}}":                                                                {"catalogs.lake.credentials.mode", "did you mean sts?"},
+		lake + ", credentials: {mode: sts}}}":                                                                 {"catalogs.lake.credentials.role_arn", "missing"},
+		lake + ", credentials: {mode: presigned, role_arn: 'arn:aws:iam::1:role/r'}}}":                        {"catalogs.lake.credentials.role_arn", "not for mode presigned"},
+		lake + ", credentials: {role_arn: r}}}":                                                               {"catalogs.lake.credentials.role_arn", "arn:aws:iam::ACCOUNT:role/NAME"},
+		lake + ", credentials: {sts_endpoint: 'http://h'}}}":                                                  {"catalogs.lake.credentials.role_arn", "missing"},
+		lake + ", credentials: {duration: 5m}}}":                                                              {"catalogs.lake.credentials.duration", `"5m0s"`, "15m0s to 1h0m0s"},
+		"catalogs: {f: {type: sink, sink: m, root: /r, credentials: {mode: auto}}}":                           {"catalogs.f.credentials", "not for type sink"},
 		"catalogs: {f: {type: sink}}":                                                                         {"catalogs.f.sink", "catalogs.f.root: missing"},
 		"catalogs: {f: {type: sink, sink: m, root: /r, uri: 'sqlite:///x'}}":                                  {"catalogs.f.uri", "not for type sink"},
 		lake + ", maintenance: {expire_snapshot: {every: 1h}}}}":                                              {"catalogs.lake.maintenance.expire_snapshot: unknown key", "did you mean expire_snapshots?"},

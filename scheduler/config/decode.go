@@ -39,6 +39,10 @@ func (d *decoder) structure(prefix string, tree map[string]any, v reflect.Value)
 		if !ok {
 			continue // checkKeys has refused it
 		}
+		if f.Tag.Get("kind") == "flat" {
+			d.flat(join(prefix, key), tree[key], v.FieldByIndex(f.Index))
+			continue
+		}
 		d.value(join(prefix, key), tree[key], v.FieldByIndex(f.Index), f.Tag.Get("kind") == "path")
 	}
 }

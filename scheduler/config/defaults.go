@@ -95,8 +95,11 @@ func (c *Config) fill() {
 	for name, cat := range c.Catalogs {
 		if cat.Type == CatalogSQL && cat.Name == "" {
 			cat.Name = name
-			c.Catalogs[name] = cat
 		}
+		if cat.Type == CatalogSQL || cat.Type == CatalogREST {
+			cat.Credentials.fill()
+		}
+		c.Catalogs[name] = cat
 	}
 	if c.Executors.Scratch == "" {
 		c.Executors.Scratch = filepath.Join(c.DataDir, "scratch")
@@ -147,6 +150,7 @@ func (c *Config) OwnPaths() []string {
 	}
 	add(c.DataDir, c.Executors.Scratch, c.Plugins.Dir, c.TLS.Key, c.Path)
 	for _, name := range sortedKeys(c.Catalogs) {
+		add(c.Catalogs[name].TLS.Key)
 		if db, ok := strings.CutPrefix(c.Catalogs[name].URI, "sqlite://"); ok {
 			add(db, db+"-wal", db+"-shm", db+"-journal")
 		}

@@ -67,6 +67,9 @@ func checkLevel(prefix string, v any, t reflect.Type) error {
 			if !ok || key == "-" {
 				return fmt.Errorf("%s: unknown key%s", name, suggest(key, keysOf(t)))
 			}
+			if f.Tag.Get("kind") == "flat" {
+				continue // the decoder reads names with dots, and the validator knows them
+			}
 			elem = f.Type
 		}
 		if err := checkLevel(name, m[key], elem); err != nil {

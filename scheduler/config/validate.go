@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
@@ -170,21 +171,31 @@ func (v *validator) catalog(key string, c *Catalog) {
 	switch c.Type {
 	case CatalogSQL:
 		v.uri(key, c)
-		v.location(key+".warehouse", &c.Warehouse)
-		for i := range c.DataPaths {
-			v.location(fmt.Sprintf("%s.data_paths[%d]", key, i), &c.DataPaths[i])
+		v.place(key+".warehouse", &c.Warehouse)
+		v.places(key, c)
+		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
+		v.properties(key, c, false, "password")
+		v.credentials(key+".credentials", c.Credentials)
+	case CatalogREST:
+		v.check(isURL(c.URI) == "", key+".uri", withoutUser(c.URI), "want the address in front of /v1, like https://catalog.example.org/api; secrets are written under secret")
+		if strings.Contains(c.Warehouse, "://") {
+			v.place(key+".warehouse", &c.Warehouse)
 		}
-		for i := range c.AddFilesPaths {
-			v.location(fmt.Sprintf("%s.add_files_paths[%d]", key, i), &c.AddFilesPaths[i])
-		}
-		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root})
-		for _, s := range sortedKeys(c.Secret) {
-			v.oneOf(key+".secret", s, "password")
-		}
+		v.places(key, c)
+		v.absent(key, "rest", map[string]string{"sink": c.Sink, "root": c.Root, "name": c.Name})
+		v.properties(key, c, true)
+		v.credentials(key+".credentials", c.Credentials)
+		v.catalogTLS(key+".tls", c)
 	case CatalogSink:
 		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
 		v.location(key+".root", &c.Root)
-		v.absent(key, "sink", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse})
+		v.absent(key, "sink", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
+		if len(c.Properties) > 0 {
+			v.say(key+".properties", "is not for type sink")
+		}
+		if c.Credentials != (Credentials{}) {
+			v.say(key+".credentials", "is not for type sink")
+		}
 		if len(c.DataPaths) > 0 {
 			v.say(key+".data_paths", "is not for type sink: its tables hold their files")
 		}
@@ -195,7 +206,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 			v.say(key+".secret", "is not for type sink; a sink's secrets are at plugins.secrets")
 		}
 	default:
-		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogSink)
+		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogREST, CatalogSink)
 	}
 	v.maintenance(key, c)
 }
@@ -215,7 +226,7 @@ func (v *validator) uri(key string, c *Catalog) {
 		v.say(key+".uri", "not an address; "+want)
 	case scheme == "sqlite":
 		v.check(filepath.IsAbs(rest) && !strings.HasSuffix(rest, "/"), key+".uri", c.URI, "the path must be absolute; "+want)
-		if len(c.Secret) > 0 {
+		if _, has := c.Secret["password"]; has {
 			v.say(key+".secret", "SQLite has no password")
 		}
 	case scheme == "postgresql" || scheme == "postgres":
@@ -232,6 +243,69 @@ func (v *validator) uri(key string, c *Catalog) {
 	}
 }
 
+// withoutUser is an address without what may be a password.
+func withoutUser(uri string) string {
+	if _, rest, ok := strings.Cut(uri, "@"); ok {
+		return "…@" + rest
+	}
+	return uri
+}
+
+func (v *validator) catalogTLS(key string, c *Catalog) {
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		v.say(key, "cert and key belong together; only one of them is set")
+	}
+	if c.TLS != (CatalogTLS{}) && !strings.HasPrefix(c.URI, "https://") {
+		v.say(key, "needs a uri that begins with https://")
+	}
+	for name, p := range map[string]string{"ca": c.TLS.CA, "cert": c.TLS.Cert, "key": c.TLS.Key} {
+		if fi, err := os.Stat(p); p != "" && (err != nil || fi.IsDir()) {
+			v.check(false, key+"."+name, p, "no such file")
+		}
+	}
+}
+
+// places are those of a catalog besides its warehouse.
+func (v *validator) places(key string, c *Catalog) {
+	for i := range c.DataPaths {
+		v.place(fmt.Sprintf("%s.data_paths[%d]", key, i), &c.DataPaths[i])
+	}
+	for i := range c.AddFilesPaths {
+		v.place(fmt.Sprintf("%s.add_files_paths[%d]", key, i), &c.AddFilesPaths[i])
+	}
+}
+
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// place wants a local directory, or a prefix of a bucket, and brings it into its one form.
+func (v *validator) place(key string, loc *string) {
+	scheme, rest, ok := strings.Cut(*loc, "://")
+	if !ok || scheme == "file" {
+		v.location(key, loc)
+		return
+	}
+	if scheme == "s3a" || scheme == "s3n" {
+		scheme = "s3"
+	}
+	bucket, prefix, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
+	switch {
+	case scheme != "s3":
+		v.check(false, key, *loc, "want file:///dir or s3://bucket/prefix")
+	case strings.Contains(bucket, "@"):
+		v.say(key, "must not hold a user or password; write s3://bucket/prefix, and keys under secret")
+	case !bucketName.MatchString(bucket):
+		v.check(false, key, *loc, "want s3://bucket/prefix, with a bucket of 3 to 63 of a-z, 0-9, . and -")
+	case prefix != "" && slices.ContainsFunc(strings.Split(prefix, "/"), badSegment):
+		v.check(false, key, *loc, "must have no empty segment, no . and .. and no control character in its path")
+	default:
+		*loc = strings.TrimSuffix(scheme+"://"+bucket+"/"+prefix, "/")
+	}
+}
+
+func badSegment(s string) bool {
+	return s == "" || s == "." || s == ".." || strings.ContainsFunc(s, unicode.IsControl)
+}
+
 // location wants a local directory and makes it a file:// URI.
 func (v *validator) location(key string, loc *string) {
 	path, isURI := strings.CutPrefix(*loc, "file://")
@@ -239,7 +313,7 @@ func (v *validator) location(key string, loc *string) {
 	case *loc == "":
 		v.say(key, "missing; write file:///dir")
 	case !isURI && strings.Contains(*loc, "://"):
-		v.check(false, key, *loc, "only the local file system is supported so far; write file:///dir")
+		v.check(false, key, *loc, "want the local file system, file:///dir")
 	case !filepath.IsAbs(path) || filepath.Clean(path) == "/":
 		v.check(false, key, *loc, "want an absolute directory, file:///dir")
 	case slices.Contains(strings.Split(path, "/"), ".."):

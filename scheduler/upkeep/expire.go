@@ -22,6 +22,7 @@ type Expired struct {
 
 // Work says what to look at after an expiry.
 type Work struct {
+	Stores     storage.Opener // opens the table's places, and whatever its metadata names
 	Now        table.Metadata // the table as it is after the expiry
 	Location   string
 	Allowed    func(place string) bool // of the table's other places; see openPlaces
@@ -41,7 +42,7 @@ func ExpiredFiles(ctx context.Context, w Work) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := openPlaces(w.Location, w.Now.Properties(), w.Allowed)
+	at, err := openPlaces(ctx, w.Stores, w.Location, w.Now.Properties(), w.Allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (w *Work) victims(ctx context.Context) ([kinds]map[string]string, error) {
 	for i := range out {
 		out[i] = map[string]string{}
 	}
-	live, err := reach(ctx, w.Now)
+	live, err := reach(ctx, w.Stores, w.Now)
 	if err != nil {
 		return out, err
 	}
@@ -83,7 +84,7 @@ func (w *Work) victims(ctx context.Context) ([kinds]map[string]string, error) {
 		if w.Now.SnapshotByID(s.ID) != nil || s.List == "" || live.lists[Key(s.List)] {
 			continue
 		}
-		ms, err := manifests(ctx, s.List)
+		ms, err := manifests(ctx, w.Stores, s.List)
 		if errors.Is(err, storage.ErrNotFound) { // this was done before
 			continue
 		}
@@ -98,7 +99,7 @@ func (w *Work) victims(ctx context.Context) ([kinds]map[string]string, error) {
 		}
 	}
 	for key, m := range gone {
-		err := files(ctx, m, true, func(uri string, kind Kind) { out[kind][Key(uri)] = uri })
+		err := files(ctx, w.Stores, m, true, func(uri string, kind Kind) { out[kind][Key(uri)] = uri })
 		if errors.Is(err, storage.ErrNotFound) { // its files went before it did
 			delete(out[Manifest], key)
 			continue
@@ -116,16 +117,16 @@ func (w *Work) victims(ctx context.Context) ([kinds]map[string]string, error) {
 			out[Statistics][Key(uri)] = uri
 		}
 	}
-	return out, spare(ctx, live, &out)
+	return out, spare(ctx, w.Stores, live, &out)
 }
 
 // spare takes files out that a manifest of a snapshot which stays still names.
-func spare(ctx context.Context, live *reachable, victims *[kinds]map[string]string) error {
+func spare(ctx context.Context, stores storage.Opener, live *reachable, victims *[kinds]map[string]string) error {
 	if len(victims[Data])+len(victims[PositionDeletes])+len(victims[EqualityDeletes]) == 0 {
 		return nil
 	}
 	for _, m := range live.manifests {
-		err := files(ctx, m, true, func(uri string, _ Kind) {
+		err := files(ctx, stores, m, true, func(uri string, _ Kind) {
 			for _, kind := range []Kind{Data, PositionDeletes, EqualityDeletes} {
 				delete(victims[kind], Key(uri))
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/icemanifest"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // Kind is what a file is to its table.
@@ -32,15 +33,10 @@ const (
 const maxObject = 1 << 30
 
 // Key makes the spellings of one file equal: file:/a, file:///a and /a.
-func Key(uri string) string {
-	if p, err := storage.LocalPath(uri); err == nil {
-		return p
-	}
-	return uri
-}
+func Key(file string) string { return uri.Key(file) }
 
 // read reads a list or a manifest, wherever it lies. A missing one is storage.ErrNotFound.
-func read(ctx context.Context, uri string) ([]byte, error) {
+func read(ctx context.Context, stores storage.Opener, uri string) ([]byte, error) {
 	dir := uri
 	for i := len(uri) - 1; i > 0; i-- {
 		if uri[i] == '/' {
@@ -48,7 +44,7 @@ func read(ctx context.Context, uri string) ([]byte, error) {
 			break
 		}
 	}
-	store, err := storage.Open(dir)
+	store, err := stores.Open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +78,9 @@ func guarded(uri string, f func() error) (err error) {
 }
 
 // manifests reads a manifest list.
-func manifests(ctx context.Context, uri string) (out []iceberg.ManifestFile, err error) {
+func manifests(ctx context.Context, stores storage.Opener, uri string) (out []iceberg.ManifestFile, err error) {
 	err = guarded(uri, func() error {
-		raw, err := read(ctx, uri)
+		raw, err := read(ctx, stores, uri)
 		if err != nil {
 			return err
 		}
@@ -96,9 +92,9 @@ func manifests(ctx context.Context, uri string) (out []iceberg.ManifestFile, err
 
 // files visits the files that a manifest names: live ones, or also those that it says are deleted. What the manifest is, the list says: headers of other
 // writers lack keys.
-func files(ctx context.Context, m iceberg.ManifestFile, live bool, visit func(uri string, kind Kind)) error {
+func files(ctx context.Context, stores storage.Opener, m iceberg.ManifestFile, live bool, visit func(uri string, kind Kind)) error {
 	return guarded(m.FilePath(), func() error {
-		raw, err := read(ctx, m.FilePath())
+		raw, err := read(ctx, stores, m.FilePath())
 		if err != nil {
 			return err
 		}
@@ -133,14 +129,14 @@ type reachable struct {
 	manifests map[string]iceberg.ManifestFile
 }
 
-func reach(ctx context.Context, md table.Metadata) (*reachable, error) {
+func reach(ctx context.Context, stores storage.Opener, md table.Metadata) (*reachable, error) {
 	r := &reachable{lists: map[string]bool{}, manifests: map[string]iceberg.ManifestFile{}}
 	for _, s := range md.Snapshots() {
 		if s.ManifestList == "" {
 			return nil, fmt.Errorf("snapshot %d has no manifest list, as very old tables write them; another engine has to clean up", s.SnapshotID)
 		}
 		r.lists[Key(s.ManifestList)] = true
-		ms, err := manifests(ctx, s.ManifestList)
+		ms, err := manifests(ctx, stores, s.ManifestList)
 		if err != nil {
 			return nil, fmt.Errorf("snapshot %d: %w", s.SnapshotID, err)
 		}
@@ -167,7 +163,7 @@ func StatisticsOf(md table.Metadata) []string {
 type places []storage.Store
 
 // openPlaces opens a table's location, and those that its properties name besides, of which allowed decides.
-func openPlaces(location string, properties map[string]string, allowed func(place string) bool) (places, error) {
+func openPlaces(ctx context.Context, stores storage.Opener, location string, properties map[string]string, allowed func(place string) bool) (places, error) {
 	all := []string{location}
 	for _, key := range []string{"write.data.path", "write.folder-storage.path", "write.object-storage.path", "write.metadata.path"} {
 		if p := properties[key]; p != "" && allowed(p) {
@@ -176,7 +172,7 @@ func openPlaces(location string, properties map[string]string, allowed func(plac
 	}
 	var out places
 	for _, l := range all {
-		s, err := storage.Open(l)
+		s, err := stores.Open(ctx, l)
 		if err != nil {
 			return nil, err
 		}

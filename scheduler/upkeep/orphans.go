@@ -16,7 +16,8 @@ import (
 
 // Search says where orphans are looked for, and which.
 type Search struct {
-	Location string // of the table
+	Stores   storage.Opener // opens the table's places, and whatever its metadata names
+	Location string         // of the table
 	// Within is a place at or below one of the table's. Empty: its location alone, because the other places may be those of other tables, too.
 	Within  string
 	Allowed func(place string) bool
@@ -35,7 +36,7 @@ type Search struct {
 
 // Orphans removes files that no metadata of the table names, and lists them, in order.
 func Orphans(ctx context.Context, q Search) ([]string, error) {
-	at, err := openPlaces(q.Location, q.Properties, q.Allowed)
+	at, err := openPlaces(ctx, q.Stores, q.Location, q.Properties, q.Allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func Orphans(ctx context.Context, q Search) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := everything(ctx, md, location)
+	named, err := everything(ctx, q.Stores, md, location)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +153,8 @@ func (q *Search) ofJob(rel string) bool {
 }
 
 // everything is what a table's metadata names, deleted files of its manifests included.
-func everything(ctx context.Context, md table.Metadata, location string) (map[string]bool, error) {
-	r, err := reach(ctx, md)
+func everything(ctx context.Context, stores storage.Opener, md table.Metadata, location string) (map[string]bool, error) {
+	r, err := reach(ctx, stores, md)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func everything(ctx context.Context, md table.Metadata, location string) (map[st
 	}
 	for key, m := range r.manifests {
 		out[key] = true
-		if err := files(ctx, m, false, func(uri string, _ Kind) { out[Key(uri)] = true }); err != nil {
+		if err := files(ctx, stores, m, false, func(uri string, _ Kind) { out[Key(uri)] = true }); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/catalog/storage"
 )
 
 func TestKey_OneFileHasOneKey(t *testing.T) {
@@ -23,7 +25,7 @@ func TestTableAt_FindsTablesByTheirMetadata(t *testing.T) {
 }
 
 func TestPlaces_AreComparedByParts(t *testing.T) {
-	at, err := openPlaces("file:///w/t", map[string]string{"write.data.path": "/d/t", "write.metadata.path": "/etc"}, func(p string) bool { return p != "/etc" })
+	at, err := openPlaces(t.Context(), storage.Local, "file:///w/t", map[string]string{"write.data.path": "/d/t", "write.metadata.path": "/etc"}, func(p string) bool { return p != "/etc" })
 	require.NoError(t, err)
 	for uri, in := range map[string]bool{
 		"/w/t/a": true, "file:/w/t/data/b": true, "/w/t2/a": false, "/w/t": false, "/d/t/x": true, "/d/tt/x": false, "/etc/passwd": false, "/w/t/../u/x": false, "s3://w/t/a": false,

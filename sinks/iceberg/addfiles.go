@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +14,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
@@ -96,14 +96,8 @@ func namesOf(fields []*planv1.Field, out []*planv1.FieldNames) []*planv1.FieldNa
 	return out
 }
 
-// pathKey makes the spellings of one local file equal.
-func pathKey(uri string) string {
-	rest, ok := strings.CutPrefix(uri, "file:")
-	if !ok {
-		return uri
-	}
-	return "/" + strings.TrimLeft(strings.TrimPrefix(rest, "//localhost"), "/")
-}
+// pathKey makes the spellings of one file equal.
+func pathKey(file string) string { return uri.Key(file) }
 
 // checkPaths refuses files that the table has already. Manifests never change: those that an earlier attempt has read are not read again.
 func (a *attempt) checkPaths(ctx context.Context, manifests []icefile.Manifest) error {

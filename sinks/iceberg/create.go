@@ -11,6 +11,7 @@ import (
 	hostv1 "github.com/signet-io/signet/api/host/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/internal/fault"
+	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 )
@@ -107,10 +108,9 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 	return &sinkv1.PrepareWriteResponse{Spec: spec}, nil
 }
 
-// sameLocation takes a local path and its URI for the same.
+// sameLocation takes the spellings of one place for the same: a local path and its URI, s3a:// and s3://.
 func sameLocation(a, b string) bool {
-	local := func(s string) string { return strings.TrimRight(strings.TrimPrefix(s, "file://"), "/") }
-	return local(a) == local(b)
+	return uri.Key(strings.TrimRight(a, "/")) == uri.Key(strings.TrimRight(b, "/"))
 }
 
 // DropTable implements sdk.TableDropper.

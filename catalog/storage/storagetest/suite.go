@@ -20,7 +20,7 @@ import (
 // Env is one fresh place to test in. Location and Sibling lie side by side; Sibling's name starts with Location's, as table10 with table1.
 type Env struct {
 	Location, Sibling string
-	Open              func(location string) (storage.Store, error)
+	Open              func(ctx context.Context, location string) (storage.Store, error)
 }
 
 // Run is the conformance suite.
@@ -40,7 +40,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Env) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := fresh(t)
-			s, err := env.Open(env.Location)
+			s, err := env.Open(t.Context(), env.Location)
 			require.NoError(t, err)
 			require.Equal(t, env.Location, s.Location())
 			test(t, env, s)
@@ -193,7 +193,7 @@ func testNeverPartial(t *testing.T, env Env, s storage.Store) {
 }
 
 func testConfinement(t *testing.T, env Env, s storage.Store) {
-	other, err := env.Open(env.Sibling)
+	other, err := env.Open(t.Context(), env.Sibling)
 	require.NoError(t, err)
 	put(t, other, env.Sibling+"/secret", "x")
 	put(t, s, env.Location+"/inside", "x")

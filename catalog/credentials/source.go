@@ -1,0 +1,45 @@
+package credentials
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/signet-io/signet/internal/objects"
+)
+
+// RoleSource is the scheduler's own credentials where they are a role's: a session that is renewed when four fifths of its life are over. One renewal runs at a time; while a
+// session still lives, whoever asks meanwhile gets that one, also when the renewal fails.
+func RoleSource(s *STS, name string, life time.Duration) objects.Source {
+	r := &roleSource{sts: s, name: name, life: life}
+	return r.credentials
+}
+
+type roleSource struct {
+	sts  *STS
+	name string
+	life time.Duration
+
+	mu    sync.Mutex
+	now   objects.Credentials
+	renew time.Time
+}
+
+func (r *roleSource) credentials(ctx context.Context) (objects.Credentials, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if now.Before(r.renew) {
+		return r.now, nil
+	}
+	c, left, err := r.sts.Session(ctx, r.name, "", r.life)
+	if err != nil {
+		if now.Before(r.now.Expires.Add(-time.Minute)) {
+			r.renew = now.Add(10 * time.Second)
+			return r.now, nil
+		}
+		return objects.Credentials{}, err
+	}
+	r.now, r.renew = c, now.Add(left*4/5)
+	return c, nil
+}
