@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // probe is the schema of tables that are staged only to learn where they would lie.
@@ -29,7 +29,7 @@ func (c *Catalog) DefaultLocation(ctx context.Context, id catalog.Ident) (string
 		return "", fmt.Errorf("choose a location for table %s: %w", id, err)
 	}
 	for loc := plain; ; loc = plain + "-" + randomHex(4) {
-		empty, err := c.isEmpty(ctx, loc)
+		empty, err := c.isEmpty(ctx, id, loc)
 		if err != nil || empty {
 			return loc, err
 		}
@@ -125,19 +125,13 @@ func (c *Catalog) namespaceLocation(ctx context.Context, s *settings, ns []strin
 	return strings.TrimRight(doc.Properties["location"], "/"), nil
 }
 
-var errFound = errors.New("found one")
-
 // isEmpty says whether nothing lies below a location.
-func (c *Catalog) isEmpty(ctx context.Context, location string) (bool, error) {
-	st, err := c.Store(location)
+func (c *Catalog) isEmpty(ctx context.Context, id catalog.Ident, location string) (bool, error) {
+	st, err := c.Store(ctx, id, location)
 	if err != nil {
 		return false, err
 	}
-	err = st.List(ctx, location, func(storage.Info) error { return errFound })
-	if errors.Is(err, errFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return storage.IsEmpty(ctx, st, location)
 }
 
 // checkLocation refuses places outside of a warehouse that is a location. Where the warehouse is a name, the server's word counts.
@@ -145,7 +139,7 @@ func (c *Catalog) checkLocation(location string) error {
 	if !isLocation(c.warehouse) {
 		return nil
 	}
-	rest, err := storage.Below(c.warehouse, location)
+	rest, err := uri.Below(c.warehouse, location)
 	if err != nil || len(rest) == 0 {
 		return fmt.Errorf("location %q: must be below the catalog's warehouse %s: %w", location, c.warehouse, catalog.ErrPermanent)
 	}

@@ -21,13 +21,15 @@ type Options struct {
 	URI string
 	// Warehouse is the server's name of a warehouse, or a location (scheme://…). With a location, new tables must lie below it.
 	Warehouse string
-	// Properties under the names that PyIceberg and Iceberg's Java client have for them; see Known.
+	// Properties under the names that PyIceberg and Iceberg's Java client have for them; those of storage are left to Stores.
 	Properties map[string]string
 	// Secrets: credential (id:secret or secret), token, header.NAME, and for signed requests rest.access-key-id, rest.secret-access-key,
 	// rest.session-token, or else the s3.* ones.
 	Secrets map[string]string
 	// CA is a file with the certificates of authorities; the system's if empty. Cert and Key are files with the client's certificate.
 	CA, Cert, Key string
+	// Stores opens the places that tables name; storage.Local if nil.
+	Stores storage.Opener
 	// CacheBytes bounds the metadata kept parsed, measured as JSON; 64 MiB if 0.
 	CacheBytes int64
 	// Logger hears of what a server wants and does not get; slog.Default if nil.
@@ -49,21 +51,13 @@ const (
 	secretToken      = "token"
 )
 
-// Known says whether this package has a use for a property.
-func Known(property string) bool {
-	switch property {
-	case propTokenURI, propScope, propAudience, propResource, propPrefix, propSigV4, propSigningName, propSigningArea:
-		return true
-	}
-	return strings.HasPrefix(property, headerPrefix)
-}
-
 // Catalog implements catalog.Catalog.
 type Catalog struct {
 	name      string
 	base      *url.URL
 	warehouse string
 	prefix    string // that the operator wrote; the server's otherwise
+	stores    storage.Opener
 	client    *client
 	cache     *cache
 	log       *slog.Logger
@@ -86,13 +80,16 @@ func Open(_ context.Context, o Options) (*Catalog, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.Stores == nil {
+		o.Stores = storage.Local
+	}
 	cl, err := newClient(o, base)
 	if err != nil {
 		return nil, fmt.Errorf("catalog %s: %w", o.Name, err)
 	}
 	return &Catalog{
 		name: o.Name, base: base, warehouse: o.Warehouse, prefix: o.Properties[propPrefix],
-		client: cl, cache: newCache(o.CacheBytes), log: o.Logger.With("catalog", o.Name),
+		stores: o.Stores, client: cl, cache: newCache(o.CacheBytes), log: o.Logger.With("catalog", o.Name),
 	}, nil
 }
 
@@ -118,7 +115,9 @@ func parseBase(setting, uri string) (*url.URL, error) {
 func (c *Catalog) Name() string { return c.name }
 
 // Store implements catalog.Catalog.
-func (c *Catalog) Store(location string) (storage.Store, error) { return storage.Open(location) }
+func (c *Catalog) Store(ctx context.Context, _ catalog.Ident, location string) (storage.Store, error) {
+	return c.stores.Open(ctx, location)
+}
 
 // Close implements catalog.Catalog.
 func (c *Catalog) Close() error {

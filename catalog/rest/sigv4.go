@@ -51,6 +51,9 @@ func newSigner(o Options) (*signer, error) {
 		s.service = defaultService
 	}
 	if s.region == "" {
+		s.region = o.Properties["s3.region"]
+	}
+	if s.region == "" {
 		return nil, fmt.Errorf("%s: it is missing; signed requests name the region of the catalog, such as us-east-1", propSigningArea)
 	}
 	for _, kind := range []string{"rest.", "s3."} {
