@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/signet-io/signet/internal/pki"
 	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/internal/tracing"
 )
@@ -28,6 +29,7 @@ type settings struct {
 	caFile     string
 	useTLS     bool
 	serverName string
+	cert, key  string
 	retryFor   time.Duration
 	polling    bool
 	dial       []grpc.DialOption
@@ -41,6 +43,12 @@ func WithTLS() Option { return func(s *settings) { s.useTLS = true } }
 
 // WithCA encrypts the connection and verifies the scheduler against the authorities in a PEM file.
 func WithCA(file string) Option { return func(s *settings) { s.useTLS, s.caFile = true, file } }
+
+// WithClientCert encrypts the connection and shows a certificate, both PEM files, to a scheduler that asks for one (tls.client_ca). The files are read again when they
+// have changed.
+func WithClientCert(cert, key string) Option {
+	return func(s *settings) { s.useTLS, s.cert, s.key = true, cert, key }
+}
 
 // WithServerName is the name that the scheduler's certificate must carry, where it is not the address's host.
 func WithServerName(name string) Option { return func(s *settings) { s.serverName = name } }
@@ -82,6 +90,13 @@ func (s *settings) dialOptions(addr string) ([]grpc.DialOption, error) {
 				return nil, err
 			}
 			cfg.RootCAs = pool
+		}
+		if s.cert != "" || s.key != "" {
+			own, err := pki.Keep(s.cert, s.key, nil)
+			if err != nil {
+				return nil, err
+			}
+			own.Show(cfg)
 		}
 		out = append(out, grpc.WithTransportCredentials(credentials.NewTLS(cfg)))
 	case isLoopback(addr):

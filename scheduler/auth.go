@@ -4,16 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -32,45 +28,19 @@ func principal(ctx context.Context) string {
 	return localPrincipal
 }
 
-// guard checks tokens: clients show one of theirs, executors the join token.
-type guard struct {
-	join    [32]byte // zero: none asked
-	hasJoin bool
-	clients []clientToken
-}
-
-type clientToken struct {
-	sum       [32]byte
-	principal string
-}
-
-func newGuard(cfg *config.Config) (*guard, error) {
-	g := &guard{}
-	if !cfg.Auth.JoinToken.IsZero() {
-		t, err := cfg.Auth.JoinToken.Resolve()
-		if err != nil {
-			return nil, fmt.Errorf("auth.join_token: %w", err)
-		}
-		g.join, g.hasJoin = sha256.Sum256([]byte(t)), true
-	}
-	for i, c := range cfg.Auth.Tokens {
-		t, err := c.Token.Resolve()
-		if err != nil {
-			return nil, fmt.Errorf("auth.tokens[%d]: %w", i, err)
-		}
-		g.clients = append(g.clients, clientToken{sha256.Sum256([]byte(t)), c.Principal})
-	}
-	return g, nil
-}
-
-// mayOperate tells whether a principal may do what concerns all. Without tokens there is only one.
+// mayOperate tells whether a principal may do what concerns all. Where nobody has to show who he is, there is only one.
 func (s *Server) mayOperate(who string) bool {
 	for _, t := range s.cfg.Auth.Tokens {
-		if t.Principal == who {
-			return t.Operator
+		if t.Principal == who && t.Operator {
+			return true
 		}
 	}
-	return len(s.cfg.Auth.Tokens) == 0
+	for _, c := range s.cfg.Auth.Certificates {
+		if c.Principal == who && c.Operator {
+			return true
+		}
+	}
+	return !s.cfg.Auth.Asked()
 }
 
 // ErrOpenListener is returned for a listener that others could reach without TLS or tokens.
@@ -84,68 +54,26 @@ func checkListen(cfg *config.Config, key, listen string, executors bool) error {
 	return nil
 }
 
-// serverTLS is nil where the listener is plain.
-func serverTLS(cfg *config.Config) (credentials.TransportCredentials, error) {
-	tc, err := tlsConfig(cfg)
-	if tc == nil || err != nil {
-		return nil, err
-	}
-	return credentials.NewTLS(tc), nil
-}
-
-// tlsConfig is what all listeners share; nil where they are plain.
-func tlsConfig(cfg *config.Config) (*tls.Config, error) {
-	if !cfg.TLS.Enabled() {
-		return nil, nil //nolint:nilnil // no TLS is a valid answer
-	}
-	cert, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
-	if err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
-	}
-	tc := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
-	if cfg.TLS.ClientCA != "" {
-		pem, err := os.ReadFile(cfg.TLS.ClientCA)
-		if err != nil {
-			return nil, fmt.Errorf("tls.client_ca: %w", err)
-		}
-		tc.ClientCAs = x509.NewCertPool()
-		if !tc.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls.client_ca: %s holds no certificate", cfg.TLS.ClientCA)
-		}
-		tc.ClientAuth = tls.RequireAndVerifyClientCert
-	}
-	return tc, nil
-}
-
 // authorize returns the context with the caller's principal, or UNAUTHENTICATED.
 func (g *guard) authorize(ctx context.Context, method string) (context.Context, error) {
 	executor := strings.HasPrefix(method, "/signet.executor.v1.")
-	if executor && !g.hasJoin || !executor && len(g.clients) == 0 {
+	if executor && !g.hasJoin || !executor && g.open() {
 		return ctx, nil
 	}
 	token, ok := bearer(ctx)
-	if !ok {
-		kind := "a client token"
-		if executor {
-			kind = "the cluster's join token"
-		}
-		return nil, status.Errorf(codes.Unauthenticated, "this scheduler asks for %s (metadata \"authorization: Bearer …\")", kind)
-	}
-	sum := sha256.Sum256([]byte(token))
 	if executor {
-		if subtle.ConstantTimeCompare(sum[:], g.join[:]) == 1 {
+		sum := sha256.Sum256([]byte(token))
+		switch {
+		case !ok:
+			return nil, status.Error(codes.Unauthenticated, "this scheduler asks for the cluster's join token (metadata \"authorization: Bearer …\")")
+		case subtle.ConstantTimeCompare(sum[:], g.join[:]) == 1:
 			return ctx, nil
 		}
 		return nil, status.Error(codes.Unauthenticated, "the join token is not this cluster's")
 	}
-	who := ""
-	for _, c := range g.clients { // all are compared, so that time tells nothing
-		if subtle.ConstantTimeCompare(sum[:], c.sum[:]) == 1 {
-			who = c.principal
-		}
-	}
+	who, why := g.client(token, shownCertificate(ctx), "metadata")
 	if who == "" {
-		return nil, status.Error(codes.Unauthenticated, "the token is not known here")
+		return nil, status.Error(codes.Unauthenticated, why)
 	}
 	return context.WithValue(ctx, principalKey{}, who), nil
 }

@@ -38,7 +38,7 @@ func (s *Server) listenFlight(g *guard) error {
 	if err := checkListen(s.cfg, "flight.listen", s.cfg.Flight.Listen, false); err != nil {
 		return err
 	}
-	creds, err := serverTLS(s.cfg)
+	creds, err := serverTLS(s.cfg, s.log)
 	if err != nil {
 		return err
 	}

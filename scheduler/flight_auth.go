@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -23,7 +24,7 @@ var errFlightAuth = status.Error(codes.Unauthenticated,
 func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string, err error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	user, shown, isBasic := flightrows.Shown(md)
-	if len(g.clients) == 0 {
+	if g.open() {
 		return ctx, "none", nil
 	}
 	if !isBasic {
@@ -31,7 +32,7 @@ func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string
 		if err != nil {
 			return nil, "", errFlightAuth
 		}
-		return ctx, shown, nil
+		return ctx, cmp.Or(shown, certificateToken), nil
 	}
 	who := ""
 	sum := sha256.Sum256([]byte(shown))
@@ -40,7 +41,7 @@ func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string
 			who = c.principal
 		}
 	}
-	if who == "" {
+	if who, _ = agreed(who, g.principalOf(shownCertificate(ctx))); who == "" {
 		return nil, "", errFlightAuth
 	}
 	return context.WithValue(ctx, principalKey{}, who), shown, nil

@@ -52,6 +52,9 @@ func (b *flightBackend) keepRows(who string) *journal.KeepRows {
 			keep.Readers = append(keep.Readers, c.sum[:])
 		}
 	}
+	if len(keep.Readers) == 0 && !b.guard.open() { // known by a certificate, which executors do not ask for
+		return nil
+	}
 	return keep
 }
 

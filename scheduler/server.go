@@ -195,7 +195,7 @@ func (s *Server) start(guard *guard) error {
 }
 
 func (s *Server) listen(guard *guard) error {
-	creds, err := serverTLS(s.cfg)
+	creds, err := serverTLS(s.cfg, s.log)
 	if err != nil {
 		return err
 	}

@@ -96,12 +96,12 @@ func (v *views) serve(g *guard) error {
 	if err := checkListen(v.s.cfg, "http.listen", v.s.cfg.HTTP.Listen, false); err != nil {
 		return err
 	}
-	tls, err := tlsConfig(v.s.cfg)
+	tls, err := tlsConfig(v.s.cfg, v.log)
 	if err != nil {
 		return err
 	}
 	v.http, err = rest.Listen(v.s.ctx, addr, rest.Config{
-		Backend: &restBackend{v}, Authenticate: g.client, Open: len(g.clients) == 0 && tls == nil, Metrics: v.metrics.Handler(), Count: v.metrics.Request, TLS: tls, Logger: v.log,
+		Backend: &restBackend{v}, Authenticate: g.request, Open: g.open() && tls == nil, Metrics: v.metrics.Handler(), Count: v.metrics.Request, TLS: tls, Logger: v.log,
 	})
 	if err == nil {
 		v.log.Info("HTTP ready", "address", v.http.Addr())

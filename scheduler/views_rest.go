@@ -1,9 +1,8 @@
 package scheduler
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 
@@ -14,18 +13,9 @@ import (
 	"github.com/signet-io/signet/scheduler/rest"
 )
 
-// client gives the principal of a client's token, for listeners that are not gRPC's.
-func (g *guard) client(token string) (string, bool) {
-	if len(g.clients) == 0 {
-		return localPrincipal, true
-	}
-	sum, who := sha256.Sum256([]byte(token)), ""
-	for _, c := range g.clients { // all are compared, so that time tells nothing
-		if subtle.ConstantTimeCompare(sum[:], c.sum[:]) == 1 {
-			who = c.principal
-		}
-	}
-	return who, who != ""
+// request gives the principal of an HTTP request, or says why there is none.
+func (g *guard) request(r *http.Request, token string) (who, why string) {
+	return g.client(token, verified(r.TLS), "header")
 }
 
 // restBackend answers what the REST API asks.

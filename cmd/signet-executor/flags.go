@@ -16,6 +16,7 @@ import (
 
 	"github.com/signet-io/signet/executor"
 	"github.com/signet-io/signet/executor/exchange"
+	"github.com/signet-io/signet/internal/pki"
 )
 
 // TokenEnv names the variable with the join token.
@@ -37,7 +38,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	fs := flag.NewFlagSet("signet-executor", flag.ContinueOnError)
 	fs.SetOutput(out)
 	o := &options{}
-	var tokenFile, caFile, serverName, memory, minFree, cert, key string
+	var tokenFile, caFile, ownCert, ownKey, serverName, memory, minFree, cert, key string
 	var useTLS bool
 	c := &o.config
 	fs.StringVar(&c.Scheduler, "scheduler", "", "address of the scheduler, `host:port` (required)")
@@ -45,6 +46,8 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	fs.StringVar(&tokenFile, "token-file", "", "`file` with the join token; else "+TokenEnv)
 	fs.StringVar(&caFile, "tls-ca", "", "use TLS, and trust the certificates in this PEM `file`")
 	fs.BoolVar(&useTLS, "tls", false, "use TLS, and trust the system's certificates")
+	fs.StringVar(&ownCert, "tls-cert", "", "PEM `file` with a certificate for a scheduler that asks for one")
+	fs.StringVar(&ownKey, "tls-key", "", "PEM `file` with its private key")
 	fs.StringVar(&serverName, "tls-server-name", "", "`name` to expect in the scheduler's certificate, if not the address")
 	fs.StringVar(&c.Exchange.Listen, "exchange-listen", exchange.DefaultListen, "`address` at which other executors fetch what tasks leave for them; one that other machines reach needs a certificate")
 	fs.StringVar(&c.Exchange.Advertise, "exchange-address", "", "`address` by which they reach it, host or host:port (default the one listened on)")
@@ -74,7 +77,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	return o, errors.Join(
 		o.readSizes(memory, minFree),
 		o.readToken(tokenFile, env),
-		o.readTLS(useTLS, caFile, serverName),
+		o.readTLS(useTLS, caFile, ownCert, ownKey, serverName),
 		o.readExchangeTLS(cert, key),
 	)
 }
@@ -126,8 +129,14 @@ func (o *options) readToken(file string, env func(string) (string, bool)) error 
 	return nil
 }
 
-func (o *options) readTLS(use bool, caFile, serverName string) error {
+func (o *options) readTLS(use bool, caFile, cert, key, serverName string) error {
+	if (cert == "") != (key == "") {
+		return errors.New("--tls-cert and --tls-key go together")
+	}
 	if caFile == "" && !use {
+		if cert != "" {
+			return errors.New("--tls-cert is shown over TLS only: name the scheduler's certificate authority with --tls-ca, or say --tls")
+		}
 		return nil
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName}
@@ -141,6 +150,13 @@ func (o *options) readTLS(use bool, caFile, serverName string) error {
 			return fmt.Errorf("--tls-ca: no certificate in %s", caFile)
 		}
 	}
+	if cert != "" {
+		own, err := pki.Keep(cert, key, func(err error) { slog.Warn("the executor's own certificate", "error", err) })
+		if err != nil {
+			return fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		own.Show(cfg)
+	}
 	o.config.TLS = cfg
 	return nil
 }
@@ -152,11 +168,12 @@ func (o *options) readExchangeTLS(cert, key string) error {
 	case cert == "" || key == "":
 		return errors.New("--exchange-tls-cert and --exchange-tls-key go together")
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := pki.Keep(cert, key, func(err error) { slog.Warn("the exchange's certificate", "error", err) })
 	if err != nil {
 		return fmt.Errorf("--exchange-tls-cert, --exchange-tls-key: %w", err)
 	}
-	o.config.Exchange.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	o.config.Exchange.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	pair.Serve(o.config.Exchange.TLS)
 	return nil
 }
 

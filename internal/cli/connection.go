@@ -21,6 +21,8 @@ type connection struct {
 	scheduler  string
 	tokenFile  string
 	caFile     string
+	certFile   string
+	keyFile    string
 	serverName string
 	retryFor   time.Duration
 	poll       bool
@@ -33,6 +35,8 @@ func (a *app) connectionFlags(cmd *cobra.Command) {
 	f.StringVar(&c.scheduler, "scheduler", "", "address of a running scheduler, host:port (SIGNET_SCHEDULER); none: an embedded cluster")
 	f.StringVar(&c.tokenFile, "token-file", os.Getenv("SIGNET_TOKEN_FILE"), "file with the bearer token for the scheduler (SIGNET_TOKEN_FILE)")
 	f.StringVar(&c.caFile, "tls-ca", os.Getenv("SIGNET_TLS_CA"), "PEM file with the scheduler's certificate authority; turns TLS on (SIGNET_TLS_CA)")
+	f.StringVar(&c.certFile, "tls-cert", os.Getenv("SIGNET_CLIENT_CERT"), "PEM file with a certificate for a scheduler that asks for one (SIGNET_CLIENT_CERT)")
+	f.StringVar(&c.keyFile, "tls-key", os.Getenv("SIGNET_CLIENT_KEY"), "PEM file with its private key (SIGNET_CLIENT_KEY)")
 	f.StringVar(&c.serverName, "tls-server-name", "", "name in the scheduler's certificate, where it is not the host")
 	f.DurationVar(&c.retryFor, "retry-for", 30*time.Second, "how long a scheduler that stopped answering is tried again")
 	f.BoolVar(&c.poll, "poll", false, "ask for a job's status again and again instead of subscribing to it, where the network cuts long streams")
@@ -90,6 +94,12 @@ func (c *connection) options() ([]client.Option, error) {
 	if c.caFile != "" {
 		opts = append(opts, client.WithCA(c.caFile))
 	}
+	switch {
+	case (c.certFile == "") != (c.keyFile == ""):
+		return nil, usageError("--tls-cert and --tls-key go together")
+	case c.certFile != "":
+		opts = append(opts, client.WithClientCert(c.certFile, c.keyFile))
+	}
 	if c.serverName != "" {
 		opts = append(opts, client.WithServerName(c.serverName))
 	}
@@ -97,7 +107,7 @@ func (c *connection) options() ([]client.Option, error) {
 }
 
 // ownVariables are read by this package; the rest of SIGNET_* belongs to the configuration.
-var ownVariables = []string{"SIGNET_SCHEDULER", "SIGNET_TOKEN_FILE", "SIGNET_TLS_CA", fault.Env}
+var ownVariables = []string{"SIGNET_SCHEDULER", "SIGNET_TOKEN_FILE", "SIGNET_TLS_CA", "SIGNET_CLIENT_CERT", "SIGNET_CLIENT_KEY", fault.Env}
 
 // settingVariables are the variables that belong to the configuration.
 func settingVariables() []string {

@@ -113,6 +113,7 @@ func closeToOthers(cfg *config.Config, run string) (join, token string, err erro
 		err = errors.Join(err, os.WriteFile(file, []byte(text), 0o600))
 		return text, config.SecretFile(file)
 	}
+	cfg.Executors.TLSCert, cfg.Executors.TLSKey = "", ""
 	cfg.Listen, cfg.TLS, cfg.Auth, cfg.Flight, cfg.HTTP = "127.0.0.1:0", config.TLS{}, config.Auth{}, config.Flight{}, config.HTTP{}
 	join, cfg.Auth.JoinToken = secret("join")
 	var client config.Secret
@@ -147,7 +148,7 @@ func openLog(path string) (*os.File, error) {
 func startExecutors(cfg *config.Config, s cluster, join, run string, log *slog.Logger) (*launcher.Local, error) {
 	x := cfg.Executors
 	l, err := launcher.Start(launcher.Config{
-		Binary: x.Binary, Count: x.Local, Scheduler: s.Addr(), Token: join, CAFile: cfg.TLS.Cert, Dir: filepath.Join(run, "executors"),
+		Binary: x.Binary, Count: x.Local, Scheduler: s.Addr(), Token: join, CAFile: cfg.TLS.Cert, CertFile: x.TLSCert, KeyFile: x.TLSKey, Dir: filepath.Join(run, "executors"),
 		Scratch: x.Scratch, Slots: x.Slots, Threads: x.Threads, Memory: int64(x.MemoryLimit), Logger: log, OnExit: s.ExecutorExited,
 	})
 	if errors.Is(err, launcher.ErrNoBinary) {

@@ -45,6 +45,8 @@ func (t TLS) Enabled() bool { return t.Cert != "" }
 type Auth struct {
 	JoinToken Secret  `koanf:"join_token"` // executors show it
 	Tokens    []Token `koanf:"tokens"`     // clients show one
+	// Certificates are clients that are known by the certificate that they show (tls.client_ca), without a token.
+	Certificates []Certificate `koanf:"certificates"`
 }
 
 // Token is one client's bearer token; jobs belong to its principal.
@@ -54,6 +56,20 @@ type Token struct {
 	// Operator may drain executors, which all share.
 	Operator bool `koanf:"operator"`
 }
+
+// Certificate is whom a client's certificate is for: one of its names and the principal that it stands for.
+type Certificate struct {
+	// CN is the subject's common name.
+	CN string `koanf:"cn"`
+	// SAN is one of its subject alternative names: a URI (spiffe://…), a DNS name, an e-mail or an IP address, as it is written there.
+	SAN       string `koanf:"san"`
+	Principal string `koanf:"principal"`
+	// Operator may drain executors, which all share.
+	Operator bool `koanf:"operator"`
+}
+
+// Asked says whether clients have to show who they are.
+func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 0 }
 
 // Kinds of catalog.
 const (
@@ -150,6 +166,9 @@ type Executors struct {
 	MemoryLimit Bytes  `koanf:"memory_limit"`        // for each process, over all its tasks; by default half of the machine, divided by local
 	Scratch     string `koanf:"scratch" kind:"path"` // directory; <data_dir>/scratch by default
 	Binary      string `koanf:"binary" kind:"path"`  // signet-executor beside the running binary by default
+
+	TLSCert string `koanf:"tls_cert" kind:"path"` // PEM: what local executors show where tls.client_ca asks for a certificate
+	TLSKey  string `koanf:"tls_key" kind:"path"`
 }
 
 // Timeouts are how long things may take.

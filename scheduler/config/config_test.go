@@ -339,3 +339,36 @@ func TestBytes(t *testing.T) {
 	assert.Equal(t, "1000B", Bytes(1000).String())
 	assert.Equal(t, "0B", Bytes(0).String())
 }
+
+func TestValidate_Certificates(t *testing.T) {
+	dir := t.TempDir()
+	pem := filepath.Join(dir, "any.pem")
+	require.NoError(t, os.WriteFile(pem, []byte("x"), 0o600))
+	tls := "tls: {cert: " + pem + ", key: " + pem + ", client_ca: " + pem + "}\n"
+	apart := "executors: {local: 0}\n"
+	for name, tc := range map[string]struct{ yaml, want string }{
+		"as it should be":         {tls + apart + "auth: {certificates: [{cn: a, principal: p}, {san: 'spiffe://x/a', principal: p, operator: true}]}\n", ""},
+		"executors of its own":    {tls + "executors: {local: 1, tls_cert: " + pem + ", tls_key: " + pem + "}\n", ""},
+		"nobody shows one":        {"auth: {certificates: [{cn: a, principal: p}]}\n", "needs tls.client_ca"},
+		"neither name":            {tls + apart + "auth: {certificates: [{principal: p}]}\n", "want one of cn"},
+		"both names":              {tls + apart + "auth: {certificates: [{cn: a, san: b, principal: p}]}\n", "want one of cn"},
+		"twice":                   {tls + apart + "auth: {certificates: [{cn: a, principal: p}, {cn: a, principal: q}]}\n", "is there twice"},
+		"the scheduler's own":     {tls + apart + "auth: {certificates: [{cn: a, principal: signet/maintenance}]}\n", "the scheduler's own"},
+		"no principal":            {tls + apart + "auth: {certificates: [{cn: a}]}\n", "auth.certificates[0].principal"},
+		"executors have none":     {tls, "executors.tls_cert"},
+		"half a pair":             {tls + "executors: {local: 1, tls_cert: " + pem + "}\n", "belong together"},
+		"shown to nobody":         {"executors: {tls_cert: " + pem + ", tls_key: " + pem + "}\n", "is for a scheduler that asks"},
+		"no file":                 {tls + "executors: {tls_cert: /nonexistent, tls_key: " + pem + "}\n", "no such file"},
+		"open with certificates":  {tls + apart + "listen: 0.0.0.0:1\nauth: {join_token: {env: J}, certificates: [{cn: a, principal: p}]}\n", ""},
+		"open, nobody identified": {tls + apart + "listen: 0.0.0.0:1\nauth: {join_token: {env: J}}\n", "auth.tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(write(t, "data_dir: "+dir+"\n"+tc.yaml), nil, nil)
+			if tc.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tc.want)
+			}
+		})
+	}
+}

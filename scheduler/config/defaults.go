@@ -148,7 +148,7 @@ func (c *Config) OwnPaths() []string {
 			}
 		}
 	}
-	add(c.DataDir, c.Executors.Scratch, c.Plugins.Dir, c.TLS.Key, c.Path)
+	add(c.DataDir, c.Executors.Scratch, c.Plugins.Dir, c.TLS.Key, c.Executors.TLSKey, c.Path)
 	for _, name := range sortedKeys(c.Catalogs) {
 		add(c.Catalogs[name].TLS.Key)
 		if db, ok := strings.CutPrefix(c.Catalogs[name].URI, "sqlite://"); ok {

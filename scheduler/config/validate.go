@@ -28,6 +28,7 @@ func (c *Config) Validate() error {
 	v.flight(c)
 	v.tls(c)
 	v.tokens(c.Auth.Tokens)
+	v.certificates(c)
 	for _, name := range sortedKeys(c.Catalogs) {
 		cat := c.Catalogs[name]
 		v.catalog("catalogs."+name, &cat)
@@ -109,7 +110,7 @@ func (c *Config) Missing(listen string, executors bool) string {
 	if executors && c.Auth.JoinToken.IsZero() {
 		missing = append(missing, "auth.join_token")
 	}
-	if len(c.Auth.Tokens) == 0 {
+	if !c.Auth.Asked() {
 		missing = append(missing, "auth.tokens")
 	}
 	return strings.Join(missing, ", ")
@@ -143,12 +144,14 @@ func (v *validator) tls(c *Config) {
 	if t.ClientCA != "" && t.Cert == "" {
 		v.say("tls.client_ca", "needs tls.cert and tls.key")
 	}
-	for key, p := range map[string]string{"tls.cert": t.Cert, "tls.key": t.Key, "tls.client_ca": t.ClientCA} {
-		if p == "" {
-			continue
-		}
-		if fi, err := os.Stat(p); err != nil || fi.IsDir() {
-			v.check(false, key, p, "no such file")
+	v.files(map[string]string{"tls.cert": t.Cert, "tls.key": t.Key, "tls.client_ca": t.ClientCA})
+}
+
+// files are to be there; "" is none.
+func (v *validator) files(paths map[string]string) {
+	for _, key := range sortedKeys(paths) {
+		if fi, err := os.Stat(paths[key]); paths[key] != "" && (err != nil || fi.IsDir()) {
+			v.check(false, key, paths[key], "no such file")
 		}
 	}
 }
@@ -157,8 +160,7 @@ func (v *validator) tokens(tokens []Token) {
 	seen := map[string]bool{}
 	for i, t := range tokens {
 		key := fmt.Sprintf("auth.tokens[%d]", i)
-		v.check(t.Principal != "" && len(t.Principal) <= 128, key+".principal", t.Principal, "want a name of at most 128 bytes")
-		v.check(!reserved(t.Principal), key+".principal", t.Principal, "names that begin with "+ReservedPrincipals+" are the scheduler's own")
+		v.principal(key, t.Principal)
 		v.check(!seen[t.Principal], key+".principal", t.Principal, "is there twice; each principal has one token")
 		seen[t.Principal] = true
 		if t.Token.IsZero() {

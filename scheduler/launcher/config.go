@@ -26,6 +26,8 @@ type Config struct {
 	Scheduler string   // address that the executors dial
 	Token     string   // join token; empty: the scheduler asks for none
 	CAFile    string   // PEM file with the scheduler's certificate authority; empty: plain text
+	CertFile  string   // PEM file with the certificate that executors show to a scheduler that asks for one; empty: none
+	KeyFile   string   // its private key
 	Dir       string   // private directory for the token, logs and scratch; created
 	Scratch   string   // parent of the scratch directories; empty: Dir
 	Slots     int      // tasks at once per executor; 0: the executor's default
@@ -108,6 +110,9 @@ func (c Config) args(n int) []string {
 	}
 	if c.CAFile != "" {
 		out = append(out, "--tls-ca", c.CAFile)
+	}
+	if c.CertFile != "" {
+		out = append(out, "--tls-cert", c.CertFile, "--tls-key", c.KeyFile)
 	}
 	if c.Slots > 0 {
 		out = append(out, "--slots", strconv.Itoa(c.Slots))

@@ -153,16 +153,12 @@ func (a *api) principal(w http.ResponseWriter, r *http.Request) (string, bool) {
 	if v := r.Header.Values("Authorization"); len(v) == 1 && len(v[0]) > 7 && strings.EqualFold(v[0][:7], "bearer ") {
 		token = v[0][7:]
 	}
-	who, ok := a.cfg.Authenticate(token)
-	if !ok {
+	who, why := a.cfg.Authenticate(r, token)
+	if who == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="signet"`)
-		detail := "the token is not known here"
-		if token == "" {
-			detail = "this scheduler asks for a client token (header \"Authorization: Bearer …\")"
-		}
-		problem(w, http.StatusUnauthorized, "unauthenticated", detail)
+		problem(w, http.StatusUnauthorized, "unauthenticated", why)
 	}
-	return who, ok
+	return who, who != ""
 }
 
 func write(w http.ResponseWriter, status int, v any) {

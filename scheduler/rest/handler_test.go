@@ -85,12 +85,11 @@ func serve(t *testing.T, open bool) *fixture {
 	f := &fixture{board: &board{}, counts: map[string]int{}}
 	s, err := Listen(t.Context(), "127.0.0.1:0", Config{
 		Backend: f.board, Open: open, Logger: slog.New(slog.DiscardHandler),
-		Authenticate: func(token string) (string, bool) {
-			who, ok := map[string]string{"a-token": "ann", "b-token": "bob"}[token]
+		Authenticate: func(_ *http.Request, token string) (string, string) {
 			if open {
-				return "ann", true
+				return "ann", ""
 			}
-			return who, ok
+			return map[string]string{"a-token": "ann", "b-token": "bob"}[token], "nobody has this token"
 		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")

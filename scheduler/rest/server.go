@@ -38,8 +38,8 @@ type Filter struct {
 // Config of a Server.
 type Config struct {
 	Backend Backend
-	// Authenticate gives the principal of a bearer token. token is "" where none was sent. False: not known here.
-	Authenticate func(token string) (principal string, ok bool)
+	// Authenticate gives the principal of a request and its bearer token, which is "" where none was sent. No principal: why it is not known here.
+	Authenticate func(r *http.Request, token string) (principal, why string)
 	// Open says that no tokens are asked: everybody on this machine is the local principal.
 	Open bool
 	// Metrics serves /api/metrics.

@@ -1,0 +1,136 @@
+package scheduler
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+
+	"github.com/signet-io/signet/scheduler/config"
+)
+
+// guard checks who calls: clients show one of their tokens or a certificate that is known, executors the join token.
+type guard struct {
+	join    [32]byte // zero: none asked
+	hasJoin bool
+	clients []clientToken
+	certs   []config.Certificate
+}
+
+type clientToken struct {
+	sum       [32]byte
+	principal string
+}
+
+func newGuard(cfg *config.Config) (*guard, error) {
+	g := &guard{}
+	if !cfg.Auth.JoinToken.IsZero() {
+		t, err := cfg.Auth.JoinToken.Resolve()
+		if err != nil {
+			return nil, fmt.Errorf("auth.join_token: %w", err)
+		}
+		g.join, g.hasJoin = sha256.Sum256([]byte(t)), true
+	}
+	for i, c := range cfg.Auth.Tokens {
+		t, err := c.Token.Resolve()
+		if err != nil {
+			return nil, fmt.Errorf("auth.tokens[%d]: %w", i, err)
+		}
+		g.clients = append(g.clients, clientToken{sha256.Sum256([]byte(t)), c.Principal})
+	}
+	g.certs = cfg.Auth.Certificates
+	return g, nil
+}
+
+// open says that everybody is the local principal.
+func (g *guard) open() bool { return len(g.clients) == 0 && len(g.certs) == 0 }
+
+// certificateToken is what the handshake of Flight answers to clients that are known by their certificate, which is shown with every call anyway.
+const certificateToken = "certificate"
+
+// client gives the principal of a client by what it shows, either of which may be missing. Both together have to be of one principal: a stolen token is of
+// no use to whom has another certificate that is known. where is how a token is shown here, for why.
+func (g *guard) client(token string, cert *x509.Certificate, where string) (who, why string) {
+	if g.open() {
+		return localPrincipal, ""
+	}
+	byCert := g.principalOf(cert)
+	if token == "" || token == certificateToken && byCert != "" {
+		switch {
+		case byCert != "":
+			return byCert, ""
+		case len(g.clients) == 0:
+			return "", "this scheduler knows its clients by certificates (auth.certificates), and the one that was shown, if any, is none of them"
+		}
+		return "", fmt.Sprintf("this scheduler asks for a client token (%s \"authorization: Bearer …\")", where)
+	}
+	sum := sha256.Sum256([]byte(token))
+	for _, c := range g.clients { // all are compared, so that time tells nothing
+		if subtle.ConstantTimeCompare(sum[:], c.sum[:]) == 1 {
+			who = c.principal
+		}
+	}
+	return agreed(who, byCert)
+}
+
+// agreed is the principal of a token, unless the certificate is another's.
+func agreed(who, byCert string) (_, why string) {
+	if who == "" || byCert != "" && byCert != who { // which of both it is, is not told
+		why = "the token is not known here"
+		if byCert != "" {
+			why += ", or not with this certificate, which is another principal's"
+		}
+		return "", why
+	}
+	return who, ""
+}
+
+// principalOf is the principal of a certificate that the TLS listener has verified; "" if none is known for it. The first entry that fits counts.
+func (g *guard) principalOf(cert *x509.Certificate) string {
+	if cert == nil {
+		return ""
+	}
+	for _, e := range g.certs {
+		if e.CN != "" && e.CN == cert.Subject.CommonName || e.SAN != "" && slices.Contains(alternativeNames(cert), e.SAN) {
+			return e.Principal
+		}
+	}
+	return ""
+}
+
+func alternativeNames(cert *x509.Certificate) []string {
+	out := slices.Concat(cert.DNSNames, cert.EmailAddresses)
+	for _, u := range cert.URIs {
+		out = append(out, u.String())
+	}
+	for _, ip := range cert.IPAddresses {
+		out = append(out, ip.String())
+	}
+	return out
+}
+
+// shownCertificate is what the caller has shown and the listener verified; nil if nothing.
+func shownCertificate(ctx context.Context) *x509.Certificate {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok {
+		return nil
+	}
+	return verified(&info.State)
+}
+
+func verified(state *tls.ConnectionState) *x509.Certificate {
+	if state == nil || len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
+		return nil
+	}
+	return state.VerifiedChains[0][0]
+}
