@@ -10,7 +10,7 @@ import (
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
-	catalogsql "github.com/signet-io/signet/catalog/sql"
+	"github.com/signet-io/signet/catalog/open"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -48,10 +48,8 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
-		case config.CatalogREST:
-			return fmt.Errorf("catalogs.%s.type: rest is not served yet", name)
 		default:
-			cat, err := s.openSQL(ctx, name, c)
+			cat, err := open.Open(ctx, name, c, open.Deps{Logger: s.log})
 			if err != nil {
 				return fmt.Errorf("catalogs.%s: %w", name, err)
 			}
@@ -81,17 +79,6 @@ func (e *catalogEntry) opener(id catalog.Ident) storage.Opener {
 // location is where a storage sink's table lies.
 func (e *catalogEntry) location(ident catalog.Ident) string {
 	return e.root + "/" + storage.TableDir(ident)
-}
-
-func (s *Server) openSQL(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, error) {
-	o := catalogsql.Options{Name: name, CatalogName: c.Name, URI: c.URI, Warehouse: c.Warehouse, Logger: s.log}
-	if secret, ok := c.Secret["password"]; ok {
-		var err error
-		if o.Password, err = secret.Resolve(); err != nil {
-			return nil, err
-		}
-	}
-	return catalogsql.Open(ctx, o)
 }
 
 // resolveCatalog finds a catalog by the name a user typed; "" is the default one.

@@ -22,9 +22,24 @@ import (
 // Open returns a catalog that holds nothing. The test closes it.
 type Open func(t *testing.T) catalog.Catalog
 
+// Quirks are what a catalog cannot do, or does in another way, without losing or mixing up anything.
+type Quirks struct {
+	PlainNames bool // takes letters, digits, blanks and underscores in names only, all that a URL's path holds without doubt
+	StepNames  bool // refuses the names . and ..
+	FlatDots   bool // takes the namespace a.b for the part b of a, and one that has parts for one that exists
+	OwnFiles   bool // names metadata files, and leaves those of attempts that failed, as its server likes
+	FreePlaces bool // leaves it to its server where tables may lie
+	NewIDs     bool // assigns field ids anew
+	NoFollows  bool // holds no request to one metadata file: nothing can be written to version 1
+	Unknown    bool // may say that an outcome is unknown where commits race, or where nobody can tell why one was refused
+}
+
 // Run is the conformance suite.
-func Run(t *testing.T, open Open) {
-	for name, test := range map[string]func(*testing.T, catalog.Catalog){
+func Run(t *testing.T, open Open) { RunWith(t, Quirks{}, open) }
+
+// RunWith is the suite for a catalog that has quirks.
+func RunWith(t *testing.T, q Quirks, open Open) {
+	for name, test := range map[string]func(*testing.T, catalog.Catalog, Quirks){
 		"CreateAndLoad":                  testCreate,
 		"CreateRefusesBadInput":          testCreateBad,
 		"MissingIsNotFound":              testMissing,
@@ -51,7 +66,7 @@ func Run(t *testing.T, open Open) {
 		t.Run(name, func(t *testing.T) {
 			c := open(t)
 			t.Cleanup(func() { assert.NoError(t, c.Close()) })
-			test(t, c)
+			test(t, c, q)
 		})
 	}
 }
@@ -64,7 +79,7 @@ func demo(t *testing.T, c catalog.Catalog, name string) *catalog.Table {
 	return tbl
 }
 
-func testCreate(t *testing.T, c catalog.Catalog) {
+func testCreate(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	made := demo(t, c, "t")
 	got, err := c.Load(ctx, made.Ident)
@@ -90,7 +105,7 @@ func testCreate(t *testing.T, c catalog.Catalog) {
 	assert.Equal(t, made.UUID, again.UUID)
 }
 
-func testCreateBad(t *testing.T, c catalog.Catalog) {
+func testCreateBad(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	_, err := c.Create(ctx, catalog.Ident{"nowhere", "t"}, Spec())
 	require.ErrorIs(t, err, catalog.ErrNotFound)
@@ -116,7 +131,7 @@ func testCreateBad(t *testing.T, c catalog.Catalog) {
 	assert.Empty(t, tables)
 }
 
-func testMissing(t *testing.T, c catalog.Catalog) {
+func testMissing(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	for _, id := range []catalog.Ident{{"nowhere", "t"}, {"demo", "t"}} {
 		_, err := c.Load(ctx, id)
@@ -128,7 +143,7 @@ func testMissing(t *testing.T, c catalog.Catalog) {
 	require.ErrorIs(t, err, catalog.ErrNotFound)
 }
 
-func testDrop(t *testing.T, c catalog.Catalog) {
+func testDrop(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	require.NoError(t, c.Drop(ctx, tbl.Ident))
@@ -140,7 +155,7 @@ func testDrop(t *testing.T, c catalog.Catalog) {
 	assert.FileExists(t, path)
 }
 
-func testNamespaces(t *testing.T, c catalog.Catalog) {
+func testNamespaces(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	none, err := c.Namespaces(ctx)
 	require.NoError(t, err)
@@ -173,12 +188,23 @@ var oddNames = []string{
 	"\n", "metadata", "data", "[1]", "{b,c}", "k=v", ";--", "\u202e", "😎", strings.Repeat("ü", 40),
 }
 
-func testOddNames(t *testing.T, c catalog.Catalog) {
+func testOddNames(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	seen := map[string]string{}
 	var idents []catalog.Ident
-	for i, n := range oddNames {
-		ns := oddNames[(i+7)%len(oddNames)]
+	names := slices.Clone(oddNames)
+	if q.StepNames {
+		for _, step := range []string{".", ".."} {
+			for _, id := range []catalog.Ident{{"demo", step}, {step, "t"}} {
+				_, err := c.Create(ctx, id, Spec())
+				require.ErrorIs(t, err, catalog.ErrPermanent, "%q", id)
+				require.ErrorIs(t, c.Drop(ctx, id), catalog.ErrPermanent, "%q", id)
+			}
+		}
+		names = slices.DeleteFunc(names, func(n string) bool { return n == "." || n == ".." })
+	}
+	for i, n := range names {
+		ns := names[(i+7)%len(names)]
 		idents = append(idents, catalog.Ident{"demo", n}, catalog.Ident{n, ns, n})
 	}
 	for _, id := range idents {
@@ -212,7 +238,7 @@ func testOddNames(t *testing.T, c catalog.Catalog) {
 	}
 }
 
-func testCommit(t *testing.T, c catalog.Catalog) {
+func testCommit(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	for i := range 5 {
@@ -239,7 +265,7 @@ func testCommit(t *testing.T, c catalog.Catalog) {
 	assert.Len(t, doc.Log, 5)
 }
 
-func testConflict(t *testing.T, c catalog.Catalog) {
+func testConflict(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	reqs, ups := Append(tbl, SnapshotID())
@@ -259,7 +285,7 @@ func testConflict(t *testing.T, c catalog.Catalog) {
 }
 
 // testTwice: the identical request again, as after an unknown outcome (S67).
-func testTwice(t *testing.T, c catalog.Catalog) {
+func testTwice(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	reqs, ups := Append(tbl, SnapshotID())
@@ -285,7 +311,7 @@ func testTwice(t *testing.T, c catalog.Catalog) {
 	require.ErrorIs(t, err, catalog.ErrPermanent)
 }
 
-func testCommitBad(t *testing.T, c catalog.Catalog) {
+func testCommitBad(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	good, ups := Append(tbl, SnapshotID())
@@ -310,7 +336,7 @@ func testCommitBad(t *testing.T, c catalog.Catalog) {
 	assert.Equal(t, tbl.MetadataLocation, now.MetadataLocation)
 }
 
-func testCommitMissing(t *testing.T, c catalog.Catalog) {
+func testCommitMissing(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	require.NoError(t, c.Drop(ctx, tbl.Ident))
@@ -320,7 +346,7 @@ func testCommitMissing(t *testing.T, c catalog.Catalog) {
 	require.ErrorIs(t, err, catalog.ErrNotFound)
 }
 
-func testRebase(t *testing.T, c catalog.Catalog) {
+func testRebase(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	reqs, ups := Append(tbl, SnapshotID())
@@ -332,7 +358,7 @@ func testRebase(t *testing.T, c catalog.Catalog) {
 	assert.Equal(t, "v", next.Metadata.Properties()["k"])
 }
 
-func testConcurrent(t *testing.T, c catalog.Catalog) {
+func testConcurrent(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	const writers, each = 8, 5
@@ -378,7 +404,7 @@ func metadataFiles(t *testing.T, tbl *catalog.Table) int {
 	return len(files)
 }
 
-func testStaged(t *testing.T, c catalog.Catalog) {
+func testStaged(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	id := catalog.Ident{"demo", "ctas"}
 	reqs, ups := Staged("", "", 42)
@@ -416,7 +442,7 @@ func testStaged(t *testing.T, c catalog.Catalog) {
 	require.NoError(t, err)
 }
 
-func testStagedRace(t *testing.T, c catalog.Catalog) {
+func testStagedRace(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	require.NoError(t, c.CreateNamespace(ctx, []string{"demo"}, false))
 	id := catalog.Ident{"demo", "race"}
@@ -446,7 +472,7 @@ func testStagedRace(t *testing.T, c catalog.Catalog) {
 	assert.Equal(t, 1, metadataFiles(t, tbl))
 }
 
-func testRecreate(t *testing.T, c catalog.Catalog) {
+func testRecreate(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	old := demo(t, c, "t")
 	reqs, ups := Append(old, SnapshotID())
@@ -459,7 +485,7 @@ func testRecreate(t *testing.T, c catalog.Catalog) {
 	require.ErrorIs(t, err, catalog.ErrConflict)
 }
 
-func testLocations(t *testing.T, c catalog.Catalog) {
+func testLocations(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	warehouse := strings.TrimSuffix(tbl.Location, "/demo/t")
@@ -487,7 +513,7 @@ func testLocations(t *testing.T, c catalog.Catalog) {
 	require.ErrorIs(t, err, storage.ErrOutside)
 }
 
-func testNoOrphans(t *testing.T, c catalog.Catalog) {
+func testNoOrphans(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	reqs, ups := Append(tbl, SnapshotID())
@@ -503,7 +529,7 @@ func testNoOrphans(t *testing.T, c catalog.Catalog) {
 	assert.Equal(t, 2, metadataFiles(t, now))
 }
 
-func testCancelled(t *testing.T, c catalog.Catalog) {
+func testCancelled(t *testing.T, c catalog.Catalog, q Quirks) {
 	tbl := demo(t, c, "t")
 	reqs, ups := Append(tbl, SnapshotID())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -517,7 +543,7 @@ func testCancelled(t *testing.T, c catalog.Catalog) {
 	assert.Equal(t, tbl.MetadataLocation, now.MetadataLocation)
 }
 
-func testVersions(t *testing.T, c catalog.Catalog) {
+func testVersions(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	require.NoError(t, c.CreateNamespace(ctx, []string{"demo"}, false))
 	for _, v := range []string{"1", "2", "3"} {
@@ -535,7 +561,7 @@ func testVersions(t *testing.T, c catalog.Catalog) {
 	}
 }
 
-func testCompressed(t *testing.T, c catalog.Catalog) {
+func testCompressed(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	require.NoError(t, c.CreateNamespace(ctx, []string{"demo"}, false))
 	for codec, name := range map[string]string{"gzip": ".gz.metadata.json", "zstd": ".zstd.metadata.json", "none": "[0-9a-f].metadata.json"} {
@@ -554,7 +580,7 @@ func testCompressed(t *testing.T, c catalog.Catalog) {
 }
 
 // testShared: what one caller does with what it got must not reach another.
-func testShared(t *testing.T, c catalog.Catalog) {
+func testShared(t *testing.T, c catalog.Catalog, q Quirks) {
 	ctx := t.Context()
 	tbl := demo(t, c, "t")
 	raw, err := c.RawMetadata(ctx, tbl)
