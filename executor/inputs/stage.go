@@ -93,14 +93,14 @@ func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Sour
 	wanted := map[string]*file{} // by local path
 	var err error
 	each(out, func(f *file, at func(string)) {
+		if f.deletes && need == Schemas {
+			return
+		}
 		path, perr := Path(dir, f.uri)
 		if perr != nil && err == nil {
 			err = perr
 		}
 		at(path)
-		if f.deletes && need == Schemas {
-			return
-		}
 		f.footer = need == Schemas && f.table && f.size >= wholeBelow
 		if before := wanted[path]; before != nil && (before.etag != f.etag || before.size != f.size) && err == nil {
 			err = fmt.Errorf("%s is wanted in two versions", f.name)

@@ -1,16 +1,16 @@
 package e2e_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,11 +82,110 @@ func TestObjects_Statements(t *testing.T) {
 	}
 	require.NotEmpty(t, keys(t, store, "wh/s/"))
 }
-var _ = bytes.Contains
-var _ = context.Background
-var _ = http.MethodPut
-var _ = os.ReadFile
-var _ = filepath.Join
-var _ sync.Mutex
-var _ = time.Now
-var _ = schedulerv1.JobState_JOB_STATE_SUCCESSFUL
+
+// The keys of the store, and what is signed with them, are in the scheduler's memory; the keys are in no other process, and neither is on a disk or in any output.
+func TestObjects_KeysStayInTheScheduler(t *testing.T) {
+	t.Parallel()
+	c, store := onObjects(t, 1, harness.Options{})
+	c.SQL("CREATE SCHEMA s3.s; CREATE TABLE s3.s.t AS SELECT i FROM range(10) r(i); INSERT INTO s3.s.t SELECT i FROM s3.s.t; DELETE FROM s3.s.t WHERE i = 3")
+	require.Equal(t, "18", c.Value("SELECT count(*) FROM s3.s.t"))
+	outputs := []string{c.Run("sql", "-q", "EXPLAIN INSERT INTO s3.s.t SELECT 1").Out, c.Run("info", "-o", "json").Out, c.Run("sql", "SELECT * FROM s3.s.nope").Err}
+	gone := keys(t, store, "wh/s/t/data/")
+	require.NoError(t, store.Client(t).Remove(t.Context(), gone[0]))
+	for _, k := range gone[1:] {
+		require.NoError(t, store.Client(t).Remove(t.Context(), k))
+	}
+	outputs = append(outputs, c.Run("sql", "SELECT * FROM s3.s.t WHERE i = 1").Err)
+	store.Fail(objectstest.Fault{Method: http.MethodPut, Status: http.StatusForbidden, Code: "AccessDenied", Times: 1000})
+	outputs = append(outputs, c.Run("sql", "INSERT INTO s3.s.t SELECT 1").Err)
+	require.Contains(t, outputs[len(outputs)-1], "access denied")
+	for _, j := range c.Jobs() {
+		outputs = append(outputs, c.Run("job", j.ID, "-o", "json").Out)
+	}
+	secrets := []string{storeSecret, "X-Amz-Signature=", storeKey + "%2F"}
+	for _, o := range outputs {
+		for _, secret := range secrets {
+			require.NotContains(t, o, secret)
+		}
+	}
+	require.True(t, memoryHolds(t, c.Scheduler.PID(), []byte(storeSecret)), "the scan finds what is there")
+	children := append(harness.Below(c.Scheduler.PID()), harness.Proc{PID: c.Executors[0].PID()})
+	require.GreaterOrEqual(t, len(children), 2, "the plugin runs")
+	for _, p := range children {
+		require.False(t, memoryHolds(t, p.PID, []byte(storeSecret)), "memory of %+v", p)
+		for _, f := range []string{"environ", "cmdline"} {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.PID, f))
+			require.NoError(t, err)
+			require.NotContains(t, string(b), storeSecret, "%s of %+v", f, p)
+		}
+	}
+	c.Stop()
+	require.NoError(t, filepath.WalkDir(c.Dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			b, readErr := os.ReadFile(path)
+			require.NoError(t, readErr)
+			for _, secret := range secrets {
+				require.NotContains(t, string(b), secret, path)
+			}
+		}
+		return err
+	}))
+}
+
+// An executor that is killed in the middle of an upload leaves nothing: the task runs elsewhere, and what was begun is swept when the job has ended.
+func TestObjects_ExecutorKilledInTheMiddleOfAnUpload(t *testing.T) {
+	t.Parallel()
+	c, store := onObjects(t, 1, harness.Options{})
+	c.SQL("CREATE SCHEMA s3.s; CREATE TABLE s3.s.t (a BIGINT, b DOUBLE) TBLPROPERTIES ('write.parquet.compression-codec'='uncompressed')")
+	begun, killed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var parts atomic.Int32
+	store.Fail(objectstest.Fault{
+		Method: http.MethodPut, Times: 100,
+		Match: func(r *http.Request) bool { // it never answers the second part, until its sender is gone
+			if !r.URL.Query().Has("partNumber") || parts.Add(1) < 2 {
+				return false
+			}
+			select {
+			case <-killed:
+				return false
+			default:
+			}
+			once.Do(func() { close(begun) })
+			<-killed
+			return true
+		},
+	})
+	r, err := c.Client().Raw().Submit(harness.Context(t), &schedulerv1.SubmitRequest{Sql: "INSERT INTO s3.s.t SELECT i * 7919, random() FROM range(3000000) r(i)"})
+	require.NoError(t, err)
+	<-begun
+	require.Positive(t, uploads(t, store))
+	c.Executors[0].Kill()
+	close(killed)
+	c.Executors[0].Wait(t)
+	c.RestartExecutor(0)
+	harness.Eventually(t, "the job has ended", func() bool {
+		j, err := c.Client().Raw().GetJob(harness.Context(t), &schedulerv1.GetJobRequest{JobId: r.GetJobId()})
+		require.NoError(t, err)
+		require.NotEqual(t, schedulerv1.JobState_JOB_STATE_FAILED, j.GetJob().GetState(), "%v", j.GetJob().GetError())
+		return j.GetJob().GetState() == schedulerv1.JobState_JOB_STATE_SUCCESSFUL
+	})
+	require.Equal(t, "3000000", c.Value("SELECT count(*) FROM s3.s.t"))
+	harness.Eventually(t, "no upload is left", func() bool { return uploads(t, store) == 0 })
+	attempts := map[string]bool{}
+	for _, k := range keys(t, store, "wh/s/t/data/") {
+		attempts[path.Dir(k)] = true
+	}
+	require.Len(t, attempts, 1, "the files of the attempt that won")
+}
+
+// uploads is how many uploads in parts are open.
+func uploads(t *testing.T, s *objectstest.Server) int {
+	t.Helper()
+	resp, err := http.Get(s.URL + "/" + objectstest.Bucket + "?uploads") //nolint:noctx // a test server of this process
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return strings.Count(string(b), "<Upload>")
+}
