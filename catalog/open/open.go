@@ -15,7 +15,7 @@ import (
 
 // Deps are what all catalogs share.
 type Deps struct {
-	Stores storage.Opener // those that the catalog's configuration says if nil
+	Stores storage.Opener // storage.Local if nil
 	Logger *slog.Logger
 }
 
@@ -28,12 +28,6 @@ func Open(ctx context.Context, name string, c config.Catalog, d Deps) (catalog.C
 			return nil, fmt.Errorf("secret.%s: %w", key, err)
 		}
 		secrets[key] = v
-	}
-	if d.Stores == nil {
-		var err error
-		if d.Stores, err = Stores(ctx, c, secrets); err != nil {
-			return nil, err
-		}
 	}
 	switch c.Type {
 	case config.CatalogSQL:
