@@ -18,7 +18,7 @@ const alterAttempts = 50
 
 // alterTable changes a table's metadata in one commit. It carries no marker: what it wants is a state of the table, which can be looked at.
 func (s *Server) alterTable(j *job, st *sql.AlterTable) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, toAlter)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 // Codes of JobError. They are stable: clients branch on them.
 const (
 	codeUser      = "user"        // the statement or the data is wrong
+	codeDenied    = "denied"      // the principal may not
 	codeNotFound  = "not-found"   // a table, schema, catalog or file does not exist
 	codeExists    = "exists"      // it exists already
 	codeConflict  = "conflict"    // gave up after conflicts

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	register("remove_orphan_files", removeOrphans, param{"older_than", argTime, false}, param{"location", argText, false},
+	register("remove_orphan_files", toMaintain, removeOrphans, param{"older_than", argTime, false}, param{"location", argText, false},
 		param{"dry_run", argBool, false}, param{"force", argBool, false})
 }
 

@@ -108,6 +108,9 @@ type Catalog struct {
 	// Root of a sink catalog: file:///dir; its tables are <root>/<namespace>/<table>.
 	Root string `koanf:"root"`
 
+	// Permissions, if there are any, are all that principals may do in the catalog. Without the key everybody may do everything.
+	Permissions []Permission `koanf:"permissions"`
+
 	// Maintenance is what the scheduler does by itself to the tables of a sql catalog.
 	Maintenance Maintenance `koanf:"maintenance"`
 }

@@ -33,6 +33,7 @@ func TestExample_IsValidAndComplete(t *testing.T) {
 		DataPaths: []string{"file:///fast/shared"}, AddFilesPaths: []string{"file:///srv/raw"},
 		Secret:      map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
 		Maintenance: Maintenance{ExpireSnapshots: Schedule{Every: time.Hour, AfterCommits: 100}},
+		Permissions: []Permission{{Principals: []string{"etl", "team-*"}, Allow: []string{"read", "insert"}, Schemas: []string{"demo", "raw_*"}}},
 		Credentials: Credentials{Mode: CredentialsAuto, Duration: time.Hour},
 	}, c.Catalogs["shared"])
 	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])

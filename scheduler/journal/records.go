@@ -38,9 +38,17 @@ type Job struct {
 	Landing        *Landing          `json:"landing,omitempty"`      // how its commit landed, as far as its format counts
 	Untidy         bool              `json:"untidy,omitempty"`       // it has ended, and the records of its work are there still
 	Upkeep         *Upkeep           `json:"upkeep,omitempty"`       // it is a schedule's, not a client's
+	Does           []Does            `json:"does,omitempty"`         // what it was permitted to do
 
 	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
 	Keep *KeepRows `json:"-"`
+}
+
+// Does is what a job does in one schema: a set of actions, as the scheduler numbers them.
+type Does struct {
+	Catalog string   `json:"catalog"`
+	Schema  []string `json:"schema"`
+	Actions uint8    `json:"actions"`
 }
 
 // KeepRows says which results stay on their executors.
