@@ -116,6 +116,9 @@ generate: $(BUF) $(PROTOC_GENS) ## Generate Go code from the protos
 fmt: $(GOLANGCI) ## Format Go code
 	$(GOLANGCI) fmt
 
+.PHONY: servers
+servers: $(TOOLS)/weed ## Build the servers that tests of catalogs and object stores run against, where they are there: SeaweedFS (5 minutes)
+
 .PHONY: interop
 interop: build ## Have PyIceberg and Spark read what Signet writes, and write beside it (needs Python 3.11, Java 17, Maven)
 	test/interop/run.sh
@@ -145,6 +148,11 @@ $(GOLANGCI):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv $(TOOLS)/golangci-lint $@
+
+$(TOOLS)/weed: test/servers/weed/build/go.mod
+	@mkdir -p $(TOOLS)
+	cd test/servers/weed/build && CGO_ENABLED=0 go build -o $@ github.com/seaweedfs/seaweedfs/weed
+	touch $@
 
 $(BUF):
 	npm install --no-save --no-audit --no-fund --loglevel=error --prefix $(BUF_DIR) @bufbuild/buf@$(BUF_VERSION)

@@ -38,6 +38,11 @@ func (e *Executor) analyzeGuarded(req *executorv1.Analyze) (res *executorv1.Anal
 	if err := fault.Hit("executor.analyze.start"); err != nil {
 		return failedAnalysis(req, err.Error())
 	}
+	req, done, perr := e.stageAnalysis(req)
+	if perr != nil {
+		return sendable(&executorv1.AnalyzeResult{RequestId: req.GetRequestId(), Error: perr})
+	}
+	defer func() { done(res) }()
 	if req.GetSplice() != nil {
 		return sendable(e.spliceReport(req))
 	}

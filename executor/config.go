@@ -32,11 +32,13 @@ type Config struct {
 	// Fetch says how such output is fetched. Its TLS defaults to TLS above.
 	Fetch exchangeclient.Config
 
-	Scratch      string // parent of the scratch directories; created. Best on the tables' file system: files are linked into place then
-	MemoryBytes  int64  // DuckDB's share of this process, over all slots; default 60 % of the machine's or container's memory
-	Slots        int    // tasks at a time; default half the processors, at least 2
-	Threads      int    // per task; default so that all slots together have two threads per processor
-	MinFreeBytes int64  // scratch space below which no task starts; default 256 MiB; negative: no check
+	Scratch     string // parent of the scratch directories; created. Best on the tables' file system: files are linked into place then
+	MemoryBytes int64  // DuckDB's share of this process, over all slots; default 60 % of the machine's or container's memory
+	Slots       int    // tasks at a time; default half the processors, at least 2
+	Threads     int    // per task; default so that all slots together have two threads per processor
+	// ObjectCacheBytes bounds what of object stores is kept in scratch for later tasks; default 10 GiB; negative: nothing.
+	ObjectCacheBytes int64
+	MinFreeBytes     int64 // scratch space below which no task starts; default 256 MiB; negative: no check
 
 	Drain   time.Duration // how long running tasks may finish, and outputs be fetched, after a stop; default 3 s
 	Version string
@@ -51,6 +53,7 @@ type Config struct {
 
 const (
 	defaultMinFree = 256 << 20
+	defaultCache   = 10 << 30
 	minMemory      = 64 << 20 // per slot: below it DuckDB cannot hold two row groups
 	maxAnalyses    = 8        // at a time
 )
@@ -69,6 +72,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MinFreeBytes == 0 {
 		c.MinFreeBytes = defaultMinFree
 	}
+	if c.ObjectCacheBytes == 0 {
+		c.ObjectCacheBytes = defaultCache
+	}
+	c.ObjectCacheBytes = max(c.ObjectCacheBytes, 0)
 	if c.Drain <= 0 {
 		c.Drain = 3 * time.Second
 	}

@@ -30,6 +30,9 @@ func planError(ctx context.Context, inst *duckdb.Instance, scratch string, err e
 	if re := (*upload.ResourceError)(nil); errors.As(err, &re) {
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_RESOURCE, Message: re.Error(), Hint: re.Hint}
 	}
+	if perr := storeError(err); perr != nil {
+		return perr
+	}
 	if isUser(err) {
 		return duckdb.PlanError(err)
 	}

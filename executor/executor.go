@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,8 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/inputs"
+	"github.com/signet-io/signet/executor/signed"
 	"github.com/signet-io/signet/executor/transform"
 	"github.com/signet-io/signet/internal/exchangeclient"
 )
@@ -29,10 +32,13 @@ type Executor struct {
 	scratch *scratch
 	conn    *grpc.ClientConn
 	client  executorv1.ExecutorGatewayClient
-	serving *serving // what this executor's tasks leave for others
+	objects *signed.Client // of object stores
+	cache   *inputs.Cache  // of their objects
+	serving *serving       // what this executor's tasks leave for others
 	dialer  *exchangeclient.Dialer
 	slots   chan struct{}
 	analyst chan struct{} // bounds analyses
+	asking  chan struct{} // bounds requests for access
 
 	life context.Context //nolint:containedctx // ends when everything must stop at once
 	kill context.CancelCauseFunc
@@ -42,7 +48,8 @@ type Executor struct {
 	attempts map[string]*attempt
 	epoch    uint64 // the newest served
 	session  *session
-	asked    int // tasks that this session has asked for and not been given
+	asked    int                                // tasks that this session has asked for and not been given
+	accesses map[string]chan *executorv1.Access // who waits for access, by request
 	stopping bool
 	draining bool
 	wake     chan struct{} // closed and replaced when attempts change
@@ -63,7 +70,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	e := &Executor{
 		cfg: cfg, id: id.String(), slots: make(chan struct{}, cfg.Slots), analyst: make(chan struct{}, maxAnalyses),
-		attempts: map[string]*attempt{}, wake: make(chan struct{}), drain: make(chan struct{}), overdue: make(chan struct{}),
+		asking: make(chan struct{}, accessAtATime), accesses: map[string]chan *executorv1.Access{}, attempts: map[string]*attempt{}, wake: make(chan struct{}), drain: make(chan struct{}), overdue: make(chan struct{}),
 	}
 	e.log = cfg.Logger.With("executor", e.id)
 	if e.scratch, err = newScratch(cfg.Scratch, e.id, e.log); err != nil {
@@ -76,6 +83,8 @@ func New(cfg Config) (*Executor, error) {
 		return nil, errors.Join(err, e.conn.Close(), e.scratch.Remove())
 	}
 	e.dialer = exchangeclient.NewDialer(cfg.Fetch)
+	e.objects = signed.New()
+	e.cache = &inputs.Cache{Dir: filepath.Join(e.scratch.Path, "objects"), Limit: cfg.ObjectCacheBytes, MinFree: max(cfg.MinFreeBytes, 0), Client: e.objects}
 	e.client = executorv1.NewExecutorGatewayClient(e.conn)
 	e.pool = duckdb.NewPool(duckdb.Options{Ready: min(cfg.Slots+1, 4), Setup: transform.Register, MemoryBytes: cfg.MemoryBytes / int64(cfg.Slots), Logger: e.log})
 	e.shared = &shared{e: e}
@@ -115,6 +124,7 @@ func (e *Executor) Run(ctx context.Context) error {
 	e.log.Info("executor stopped")
 	e.shared.close()
 	e.serving.stop()
+	e.objects.Close()
 	return errors.Join(e.pool.Close(), e.conn.Close(), e.dialer.Close(), e.scratch.Remove())
 }
 

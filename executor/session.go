@@ -277,6 +277,8 @@ func (e *Executor) receive(stream grpc.BidiStreamingClient[executorv1.SessionReq
 			e.free(m.Free)
 		case *executorv1.SessionResponse_Drain:
 			e.startDrain(m.Drain)
+		case *executorv1.SessionResponse_Access:
+			e.accessGiven(m.Access)
 		default:
 			e.log.Warn("the scheduler sent something this executor does not know; it may be newer", "message", fmt.Sprintf("%T", m))
 		}

@@ -15,7 +15,10 @@ import (
 // checkPrefix accepts <location>/<job>/<stage>/<task>/<attempt> of this very attempt: nothing else is written to, and nothing else is
 // deleted.
 func checkPrefix(prefix string, ref *executorv1.AttemptRef) error {
-	path, err := upload.LocalPath(prefix)
+	path, err := prefix, upload.CheckRemote(prefix)
+	if !upload.IsRemote(prefix) {
+		path, err = upload.LocalPath(prefix)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,7 +53,7 @@ func (e *Executor) sweep(req *executorv1.SweepPrefix) {
 		}
 		n := 0
 		if err == nil {
-			n, err = e.cfg.Store.RemovePrefix(ctx, req.GetPrefix())
+			n, err = e.storeFor(ref, req.GetPrefix()).RemovePrefix(ctx, req.GetPrefix())
 		}
 		if err != nil {
 			e.log.Warn("sweep failed; the scheduler will ask again", "prefix", req.GetPrefix(), "error", err)

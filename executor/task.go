@@ -101,7 +101,7 @@ func (e *Executor) fail(a *attempt, perr *planv1.Error) {
 	perr = bounded.Error(perr)
 	e.about(a).Info("attempt failed", "class", perr.GetClass(), "error", perr.GetMessage())
 	if w := a.task.GetWrite(); w != nil && !a.reported.Load() {
-		if _, err := e.cfg.Store.RemovePrefix(context.WithoutCancel(a.ctx), w.GetPrefix()); err != nil {
+		if _, err := e.storeFor(a.ref, w.GetPrefix()).RemovePrefix(context.WithoutCancel(a.ctx), w.GetPrefix()); err != nil {
 			e.about(a).Warn("cannot remove the files of a failed attempt; the scheduler will", "prefix", w.GetPrefix(), "error", err)
 		}
 	}
@@ -147,7 +147,7 @@ func (e *Executor) workPlainly(a *attempt) (done bool, files []*planv1.DataFile,
 	err := e.checkSpace()
 	if err == nil {
 		name := filepath.Join(e.scratch.Path, a.ref.GetAttemptId()+".parquet")
-		files, done, err = write.Constants(a.ctx, a.task, name, write.Options{Store: e.cfg.Store, Written: func(rows, bytes int64) {
+		files, done, err = write.Constants(a.ctx, a.task, name, write.Options{Store: e.storeOf(a), Written: func(rows, bytes int64) {
 			a.rows.Store(rows)
 			a.bytes.Store(bytes)
 		}})
@@ -220,6 +220,9 @@ func (e *Executor) workAlone(a *attempt, release func()) (done outcome, perr *pl
 	if err == nil {
 		err = e.prepare(dir)
 	}
+	if err == nil {
+		err = e.stage(a, dir)
+	}
 	if err == nil && exchange.HasParts(a.task.GetSources()) { // before DuckDB takes its memory
 		err = exchange.FetchParts(a.ctx, e.dialer, a.task.GetSources(), partsDir(dir), e.cfg.MinFreeBytes)
 	}
@@ -286,11 +289,11 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 	}
 	switch {
 	case a.task.GetWrite().GetRewrite() != nil:
-		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
+		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.storeOf(a), Written: written})
 	case a.task.GetWrite().GetAdd() != nil:
 		done.files, err = write.Add(a.ctx, inst, a.task, write.Options{Scratch: dir, Written: written})
 	case a.task.GetWrite() != nil:
-		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.cfg.Store, Written: written})
+		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.storeOf(a), Written: written})
 	case a.task.GetCheck() != nil:
 		done, err = e.runCheck(a, inst, dir, written)
 	case a.task.GetExchange() != nil:

@@ -12,8 +12,8 @@ import (
 
 // A place that no executor can write to is no reason to try again.
 func TestUnfit_APlaceForFilesIsTheStatementsMatter(t *testing.T) {
-	err := checkPrefix("s3://bucket/t/data/j/0/0/a", &executorv1.AttemptRef{JobId: "j", AttemptId: "a"})
+	err := checkPrefix("gopher:/bucket/t/data/j/0/0/a", &executorv1.AttemptRef{JobId: "j", AttemptId: "a"})
 	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_USER, unfit(err).GetClass())
-	require.Contains(t, unfit(err).GetMessage(), "s3://bucket/t/data")
+	require.Contains(t, unfit(err).GetMessage(), "gopher:/bucket/t/data")
 	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_INTERNAL, unfit(errors.New("another epoch")).GetClass())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/rpc"
+	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/scheduler/dispatch"
 	"github.com/signet-io/signet/scheduler/journal"
 )
@@ -224,7 +225,7 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}
-	scan := &planv1.TableScan{Table: t.String()}
+	scan := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name}
 	for {
 		m, err := st.Recv()
 		if errors.Is(err, io.EOF) {
@@ -252,36 +253,39 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 	return scan, nil
 }
 
-// pinScanFile binds a data file and its delete files to the paths that executors open. Files of tables never change, so their time of change says nothing
-// and is not pinned.
+// pinScanFile binds a data file and its delete files to the paths that executors open, or to the URIs that they fetch. Files of tables never change, so their
+// time of change, or their version, says nothing and is not pinned.
 func pinScanFile(f *sinkv1.ScanFile) (*planv1.PinnedFile, error) {
-	path, err := localPath(f.Uri)
+	path, remote, err := placeOf(f.Uri)
 	if err != nil {
 		return nil, fmt.Errorf("data file %s: %w", f.Uri, err)
 	}
 	out := &planv1.PinnedFile{
-		Path: path, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri, RecordCount: f.RecordCount, FirstRowId: f.FirstRowId,
+		Path: path, Uri: remote, SizeBytes: f.SizeBytes, Constants: f.Constants, Name: f.Uri, RecordCount: f.RecordCount, FirstRowId: f.FirstRowId,
 		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes, Matched: f.Matched,
 	}
 	for _, d := range out.Deletes {
-		local, err := localPath(d.Path)
+		path, remote, err := placeOf(d.Path)
 		if err != nil {
 			return nil, fmt.Errorf("delete file %s: %w", d.Path, err)
 		}
-		d.Path = local
+		d.Path, d.Uri = path, remote
 	}
 	return out, nil
 }
 
-// localPath is the file that a URI of the local store names.
-func localPath(uri string) (string, error) {
+// placeOf is the local file that a URI names, or the URI itself where that is of an object.
+func placeOf(file string) (path, remote string, err error) {
 	switch {
-	case strings.HasPrefix(uri, "file:///"):
-		return strings.TrimPrefix(uri, "file://"), nil
-	case strings.HasPrefix(uri, "file:/"):
-		return strings.TrimPrefix(uri, "file:"), nil
-	case strings.HasPrefix(uri, "/"):
-		return uri, nil
+	case strings.HasPrefix(file, "file:///"):
+		return strings.TrimPrefix(file, "file://"), "", nil
+	case strings.HasPrefix(file, "file:/"):
+		return strings.TrimPrefix(file, "file:"), "", nil
+	case strings.HasPrefix(file, "/"):
+		return file, "", nil
 	}
-	return "", fmt.Errorf("only local files can be read, not %q", uri)
+	if scheme, _, _, err := uri.ParseKey(file); err != nil || scheme != uri.S3 {
+		return "", "", fmt.Errorf("only local files and objects of s3:// can be read, not %q", file)
+	}
+	return "", file, nil
 }

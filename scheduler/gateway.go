@@ -28,6 +28,8 @@ type attempt struct {
 	ref  *executorv1.AttemptRef
 	job  *job
 	task *planv1.Task
+
+	names names // of the files that it has asked to write to an object store
 }
 
 // Session implements executor.v1.

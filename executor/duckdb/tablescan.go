@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
@@ -122,7 +123,8 @@ type fileGroup struct {
 	renamed  bool                 // some of them are not the files' own
 	deleted  bool                 // rows are deleted by position
 	equality []*planv1.DeleteFile // equality deletes, the same for all files
-	prefix   string               // of the data files' URIs, in front of their paths
+	prefix   string               // of the data files' URIs, in front of what follows cut characters of their paths
+	cut      int
 }
 
 // groups keeps the order in which groups first appear.
@@ -154,7 +156,7 @@ func (v *tableView) groups(ctx context.Context) ([]*fileGroup, error) {
 			}
 		}
 		if v.scan.GetWithPositions() {
-			if g.prefix, ok = strings.CutSuffix(f.GetName(), f.GetPath()); !ok {
+			if g.prefix, g.cut, ok = named(f); !ok {
 				return nil, fmt.Errorf("the data file %s is read as %s, which its name does not end in", f.GetName(), f.GetPath())
 			}
 		}
@@ -170,10 +172,25 @@ func (v *tableView) groups(ctx context.Context) ([]*fileGroup, error) {
 	return out, nil
 }
 
+// named is how a file's name comes from its path: the prefix goes in front of what is behind cut characters. The copy of an object has a path that ends in its
+// bucket and key.
+func named(f *planv1.PinnedFile) (prefix string, cut int, ok bool) {
+	if f.GetUri() == "" {
+		prefix, ok = strings.CutSuffix(f.GetName(), f.GetPath())
+		return prefix, 0, ok
+	}
+	scheme, rest, ok := strings.Cut(f.GetName(), "://")
+	if !ok || rest == "" {
+		return "", 0, false
+	}
+	dir, ok := strings.CutSuffix(f.GetPath(), "/"+rest)
+	return scheme + "://", utf8.RuneCountInString(dir) + 1, ok
+}
+
 // key is equal for files that one SELECT fits.
 func (g *fileGroup) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%v;%q;", g.schema.signature, g.deleted, g.prefix)
+	fmt.Fprintf(&b, "%s%v;%q%d;", g.schema.signature, g.deleted, g.prefix, g.cut)
 	for _, f := range g.mapper.constantIDs {
 		fmt.Fprintf(&b, "%q;", g.mapper.constants[f].String())
 	}
@@ -237,7 +254,11 @@ func (v *tableView) projection(g *fileGroup) (string, error) {
 		parts = append(parts, expr+" AS "+Ident(f.GetName()))
 	}
 	if v.scan.GetWithPositions() {
-		parts = append(parts, Literal(g.prefix)+" || filename AS "+fileColumn, "file_row_number AS "+positionColumn)
+		path := "filename"
+		if g.cut > 0 {
+			path = fmt.Sprintf("substr(filename, %d)", g.cut+1)
+		}
+		parts = append(parts, Literal(g.prefix)+" || "+path+" AS "+fileColumn, "file_row_number AS "+positionColumn)
 	}
 	if v.scan.GetWithPositions() && v.scan.GetRowLineage() {
 		rows := v.inst.rows

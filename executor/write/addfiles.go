@@ -18,7 +18,12 @@ const copyHint = "ADD FILES … WITH (copy = true) makes files of the table's ow
 const chooseHint = "INSERT INTO t BY NAME SELECT … FROM read_parquet(…) chooses and names columns"
 
 // AddedURI is the name under which a file that stays where it is becomes a data file of a table.
-func AddedURI(f *planv1.PinnedFile) string { return "file://" + f.GetPath() }
+func AddedURI(f *planv1.PinnedFile) string {
+	if f.GetUri() != "" {
+		return f.GetUri()
+	}
+	return "file://" + f.GetPath()
+}
 
 // Add runs a write task that registers the files of its only source: it checks that each of them is what a data file of the table is, and answers them as data
 // files. Files without rows are left out. Nothing is written; values are read only where a footer does not tell in which partition they are, or that there

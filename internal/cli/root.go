@@ -80,7 +80,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{code: ExitUsage, err: err} })
-	root.AddCommand(a.sqlCommand(), a.initCommand(), a.schedulerCommand(), a.executorCommand(), a.jobsCommand(), a.jobCommand(), a.cancelCommand(), a.historyCommand(), a.journalCommand(), a.infoCommand(), a.sinkCommand(), a.versionCommand())
+	root.AddCommand(a.sqlCommand(), a.initCommand(), a.schedulerCommand(), a.executorCommand(), a.jobsCommand(), a.jobCommand(), a.cancelCommand(), a.historyCommand(), a.journalCommand(), a.checkCommand(), a.infoCommand(), a.sinkCommand(), a.versionCommand())
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.streams.Out) // which the next call keeps

@@ -10,8 +10,18 @@ type Counts struct {
 	Updated int64 // rows that it changes
 }
 
+// Counted is a planv1.DataFile, or what holds one.
+type Counted interface {
+	GetRecordCount() int64
+	GetSizeBytes() int64
+	GetContent() planv1.FileContent
+	GetContentSize() int64
+	GetCarriedRows() int64
+	GetUpdatedRows() int64
+}
+
 // CountsOf are the counts of a data file, or of a delete file.
-func CountsOf(f *planv1.DataFile) Counts {
+func CountsOf(f Counted) Counts {
 	c := Counts{Rows: f.GetRecordCount(), Bytes: f.GetSizeBytes()}
 	if f.GetContent() == planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
 		return c

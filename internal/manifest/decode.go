@@ -29,10 +29,21 @@ type Decoder struct {
 	integers    slab[planv1.Value_Integer]
 	strings     slab[planv1.Value_String_]
 	doubles     slab[planv1.Value_Float64]
+	lean        lean
 }
 
 // Decode is DecodeFiles. Its answer is valid until the next call; strings in it stay as they are, and so do replaced files.
 func (d *Decoder) Decode(b []byte) (*planv1.DataFiles, error) {
+	d.reset()
+	if d.files(b, &d.out) {
+		return &d.out, nil
+	}
+	out := &planv1.DataFiles{}
+	return out, proto.Unmarshal(b, out)
+}
+
+// reset takes back what was given out.
+func (d *Decoder) reset() {
 	d.out.Files, d.out.Replaced = d.out.GetFiles()[:0], nil
 	d.fileSlab.reset()
 	d.metricsSlab.reset()
@@ -42,11 +53,6 @@ func (d *Decoder) Decode(b []byte) (*planv1.DataFiles, error) {
 	d.integers.reset()
 	d.strings.reset()
 	d.doubles.reset()
-	if d.files(b, &d.out) {
-		return &d.out, nil
-	}
-	out := &planv1.DataFiles{}
-	return out, proto.Unmarshal(b, out)
 }
 
 // slab gives out the elements of slices, which are the larger the more are asked for. After a reset it gives out the same ones again, as they were left.
@@ -170,6 +176,9 @@ func (d *Decoder) files(b []byte, out *planv1.DataFiles) bool {
 			if !d.file(f.b, file) {
 				return false
 			}
+			if d.lean.on {
+				d.lean.ends = append(d.lean.ends, len(d.lean.columns))
+			}
 		case f.num == fieldReplaced && f.bytes():
 			file := &planv1.ReplacedFile{}
 			out.Replaced = append(out.Replaced, file)
@@ -205,6 +214,11 @@ func (d *Decoder) file(b []byte, out *planv1.DataFile) bool {
 			out.Partition = append(out.Partition, v)
 			ok = f.bytes() && d.value(f.b, v)
 		case fieldColumns:
+			if d.lean.on {
+				d.lean.columns = append(d.lean.columns, f.b)
+				ok = f.bytes()
+				break
+			}
 			m := d.metricsSlab.new()
 			if out.GetColumns() == nil {
 				out.Columns = make([]*planv1.ColumnMetrics, 0, 16)

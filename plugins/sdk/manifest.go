@@ -42,12 +42,6 @@ func (t *tally) add(o tally) {
 	t.UpdatedRows += o.UpdatedRows
 }
 
-// file counts a data file, or a delete file, whose rows are deleted ones.
-func (t *tally) file(f *planv1.DataFile) {
-	c := manifest.CountsOf(f)
-	t.add(tally{Files: 1, Rows: c.Rows, Bytes: c.Bytes, DeletedRows: c.Deleted, UpdatedRows: c.Updated})
-}
-
 func (t *tally) replaced(f *planv1.ReplacedFile) {
 	t.ReplacedFiles++
 	t.DeletedRows += f.GetDeletedRows()
@@ -67,6 +61,9 @@ type stated interface {
 func tallyOf(t stated) tally {
 	return tally{t.GetFiles(), t.GetRows(), t.GetBytes(), t.GetReplacedFiles(), t.GetDeletedRows(), t.GetUpdatedRows()}
 }
+
+// counted is a data file, however it is read.
+type counted interface{ manifest.Counted }
 
 // Next returns the next task manifest, or io.EOF after the last one. The files of the previous one must have been read to their end: a
 // file that a sink does not look at is a file whose rows would be lost.
@@ -151,12 +148,34 @@ func (m *Manifest) Files() iter.Seq2[*planv1.DataFile, error] { return m.files(f
 // Strings may be kept.
 func (m *Manifest) EachFile() iter.Seq2[*planv1.DataFile, error] { return m.files(true) }
 
+// LeanFile is a data file whose column metrics are left serialised, each a planv1.ColumnMetrics.
+type LeanFile = manifest.LeanFile
+
+// EachLean is EachFile for sinks that write column metrics in an encoding of their own: they read them from the bytes, and no message is made for any. The
+// bytes have not been looked at: they may be damaged, and are valid until the next file.
+func (m *Manifest) EachLean() iter.Seq2[LeanFile, error] {
+	return each(m, func(b []byte) ([]LeanFile, []*planv1.ReplacedFile, error) { return m.src.decoder.DecodeLean(b) })
+}
+
 func (m *Manifest) files(reuse bool) iter.Seq2[*planv1.DataFile, error] {
-	return func(yield func(*planv1.DataFile, error) bool) {
+	return each(m, func(b []byte) ([]*planv1.DataFile, []*planv1.ReplacedFile, error) {
+		decode := manifest.DecodeFiles
+		if reuse {
+			decode = m.src.decoder.Decode
+		}
+		f, err := decode(b)
+		return f.GetFiles(), f.GetReplaced(), err
+	})
+}
+
+// each ranges over the files of one manifest, as decode gives those of each chunk.
+func each[T counted](m *Manifest, decode func([]byte) ([]T, []*planv1.ReplacedFile, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for m.trailer == nil && m.src.cur == m {
-			batch, err := m.src.batch(m, reuse)
+			batch, err := nextBatch(m.src, m, decode)
 			if err != nil {
-				yield(nil, err)
+				var none T
+				yield(none, err)
 				return
 			}
 			for i, f := range batch {
@@ -177,8 +196,8 @@ func (m *Manifest) Replaced() []*planv1.ReplacedFile { return m.replaced }
 // Trailer is nil until Files has been read to its end.
 func (m *Manifest) Trailer() *planv1.ManifestTrailer { return m.trailer }
 
-// batch reads one chunk: some files, or none and the trailer.
-func (s *ManifestSource) batch(m *Manifest, reuse bool) ([]*planv1.DataFile, error) {
+// nextBatch reads one chunk: some files, or none and the trailer.
+func nextBatch[T counted](s *ManifestSource, m *Manifest, decode func([]byte) ([]T, []*planv1.ReplacedFile, error)) ([]T, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -188,24 +207,20 @@ func (s *ManifestSource) batch(m *Manifest, reuse bool) ([]*planv1.DataFile, err
 	}
 	switch part := req.GetManifest().GetPart().(type) {
 	case *planv1.ManifestChunk_Files:
-		var files *planv1.DataFiles
-		if reuse {
-			files, err = s.decoder.Decode(part.Files)
-		} else {
-			files, err = manifest.DecodeFiles(part.Files)
-		}
+		files, replaced, err := decode(part.Files)
 		if err != nil {
 			return nil, s.fail(fmt.Errorf("%w: task %d: %w", ErrManifest, m.Header.GetTask(), err))
 		}
 		s.sum.Write(part.Files)
-		for _, f := range files.GetFiles() {
-			s.in.file(f)
+		for _, f := range files {
+			c := manifest.CountsOf(f)
+			s.in.add(tally{Files: 1, Rows: c.Rows, Bytes: c.Bytes, DeletedRows: c.Deleted, UpdatedRows: c.Updated})
 		}
-		for _, f := range files.GetReplaced() {
+		for _, f := range replaced {
 			s.in.replaced(f)
 		}
-		m.replaced = append(m.replaced, files.GetReplaced()...)
-		return files.GetFiles(), nil
+		m.replaced = append(m.replaced, replaced...)
+		return files, nil
 	case *planv1.ManifestChunk_Trailer:
 		return nil, s.close(m, part.Trailer)
 	}

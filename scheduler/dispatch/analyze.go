@@ -16,7 +16,7 @@ func (p *Pool) Analyze(ctx context.Context, req *executorv1.Analyze) (*executorv
 		if err != nil {
 			return nil, err
 		}
-		ch := s.expect(req.RequestId)
+		ch := s.expect(req)
 		if ch == nil {
 			continue
 		}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -25,6 +26,10 @@ func (nobody) ExecutorLost(string, []*executorv1.AttemptRef)                    
 func (nobody) Keep(*executorv1.AttemptRef) bool                                  { return true }
 func (nobody) Joined(string, []*executorv1.AttemptRef, []*executorv1.AttemptRef) {}
 func (nobody) Progress(*executorv1.TaskProgress)                                 {}
+
+func (nobody) Access(context.Context, string, *executorv1.AccessRequest, *executorv1.Analyze) *executorv1.Access {
+	return &executorv1.Access{}
+}
 
 // table is a pool whose executors exist only in it.
 type table struct {

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -33,6 +34,9 @@ type Handler interface {
 	Joined(executor string, adopted, outputs []*executorv1.AttemptRef)
 	// Progress takes what a heartbeat says of a running attempt.
 	Progress(p *executorv1.TaskProgress)
+	// Access answers a request for access to object stores, for an attempt that the executor holds or for an analysis that it was asked for (nil: an
+	// attempt). ctx ends with the session. What it answers is a credential: nobody may keep or print it.
+	Access(ctx context.Context, executor string, r *executorv1.AccessRequest, analysis *executorv1.Analyze) *executorv1.Access
 }
 
 // Config of a Pool. Zero durations and limits mean the defaults named.

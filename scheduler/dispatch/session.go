@@ -51,7 +51,7 @@ func (p *Pool) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 		}
 	}()
 	recv := make(chan error, 1)
-	go func() { recv <- p.receive(st, reg.ExecutorId, s) }() // ends when the stream does
+	go func() { recv <- p.receive(ctx, st, reg.ExecutorId, s) }() // ends when the stream does
 	select {
 	case err = <-recv:
 	case <-s.done:
@@ -150,7 +150,7 @@ func (p *Pool) detach(e *executor) {
 	p.touch(e)
 }
 
-func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, executorv1.SessionResponse], id string, s *session) error {
+func (p *Pool) receive(ctx context.Context, st grpc.BidiStreamingServer[executorv1.SessionRequest, executorv1.SessionResponse], id string, s *session) error {
 	for {
 		m, err := st.Recv()
 		if err != nil {
@@ -168,6 +168,8 @@ func (p *Pool) receive(st grpc.BidiStreamingServer[executorv1.SessionRequest, ex
 			s.analyzed(m.Analyzed)
 		case *executorv1.SessionRequest_Poll:
 			p.polled(id, s, m.Poll.GetTasks())
+		case *executorv1.SessionRequest_AccessRequest:
+			p.access(ctx, id, s, m.AccessRequest)
 		case *executorv1.SessionRequest_Leave:
 			p.leave(id, s)
 		case *executorv1.SessionRequest_Register:

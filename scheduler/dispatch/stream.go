@@ -23,15 +23,23 @@ type session struct {
 	wake   chan struct{}
 	done   chan struct{}
 	once   sync.Once
-	waits  map[string]chan *executorv1.AnalyzeResult
+	waits  map[string]waiter
 	broken bool
 	seen   atomic.Int64 // when the last message came, in nanoseconds
+
+	accesses chan struct{} // one for each request for access that is under way
+}
+
+// waiter is an analysis that the executor was asked for.
+type waiter struct {
+	req    *executorv1.Analyze
+	answer chan *executorv1.AnalyzeResult
 }
 
 func (p *Pool) newSession(executor string) *session {
 	s := &session{
 		maxQueue: p.cfg.MaxUnsent, maxBytes: p.cfg.MaxUnsentBytes, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		waits: map[string]chan *executorv1.AnalyzeResult{},
+		waits: map[string]waiter{}, accesses: make(chan struct{}, maxAccess),
 	}
 	s.full = func() {
 		p.cfg.Logger.Warn("executor does not read what it is sent; its session is closed", "executor", executor, "messages", s.maxQueue, "bytes", s.maxBytes)
@@ -46,7 +54,7 @@ func (s *session) lastSeen() time.Time { return time.Unix(0, s.seen.Load()) }
 
 // large is the size of a message that may have one.
 func large(m *executorv1.SessionResponse) int64 {
-	if m.GetLaunch() == nil && m.GetAnalyze() == nil {
+	if m.GetLaunch() == nil && m.GetAnalyze() == nil && m.GetAccess() == nil {
 		return 0
 	}
 	return int64(proto.Size(m))
@@ -85,14 +93,14 @@ func (s *session) take() []*executorv1.SessionResponse {
 func (s *session) close() { s.once.Do(func() { close(s.done) }) }
 
 // expect registers a waiter for an analysis; nil when the session is over.
-func (s *session) expect(id string) chan *executorv1.AnalyzeResult {
+func (s *session) expect(req *executorv1.Analyze) chan *executorv1.AnalyzeResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken {
 		return nil
 	}
 	ch := make(chan *executorv1.AnalyzeResult, 1)
-	s.waits[id] = ch
+	s.waits[req.GetRequestId()] = waiter{req, ch}
 	return ch
 }
 
@@ -105,9 +113,9 @@ func (s *session) forget(id string) {
 func (s *session) analyzed(r *executorv1.AnalyzeResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ch := s.waits[r.RequestId]; ch != nil {
+	if w, ok := s.waits[r.RequestId]; ok {
 		delete(s.waits, r.RequestId)
-		ch <- r
+		w.answer <- r
 	}
 }
 
@@ -116,8 +124,8 @@ func (s *session) fail() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = true
-	for id, ch := range s.waits {
+	for id, w := range s.waits {
 		delete(s.waits, id)
-		close(ch)
+		close(w.answer)
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
@@ -161,7 +162,7 @@ func unitsOf(src *planv1.Source, stats []*executorv1.SourceStats) []unit {
 	}
 	var out []unit
 	for _, f := range filesOf(src) {
-		out = append(out, fileUnits(f, byPath[f.GetPath()])...)
+		out = append(out, fileUnits(f, byPath[cmp.Or(f.GetUri(), f.GetPath())])...)
 	}
 	return out
 }
@@ -278,6 +279,6 @@ func ByteText(n int64) string {
 func scanOf(t *planv1.TableScan, files []*planv1.PinnedFile) *planv1.TableScan {
 	return &planv1.TableScan{
 		Schema: t.GetSchema(), Files: files, Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(),
-		WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
+		WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(), Catalog: t.GetCatalog(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // ErrNotWritable: the data files of a table may not go there.
@@ -13,8 +14,15 @@ var ErrNotWritable = errors.New("not a place for data files")
 
 // CheckWritable decides whether data files may go below place, which anybody may have written into a table. They go below the warehouse and below other
 // directories that are the table's or the operator's, and never below what is denied to statements, unless the operator has put the warehouse
-// there. All are local paths or file:// URIs; links are followed.
+// there. Local ones are paths or file:// URIs, and links are followed; in object stores names are what they are.
 func (r *Resolver) CheckWritable(place, warehouse string, others ...string) error {
+	l, err := uri.Parse(place)
+	switch {
+	case err != nil: // which does not say what is no place: it may hold a password
+		return fmt.Errorf("%w: %w", ErrNotWritable, err)
+	case l.Remote():
+		return checkRemote(l, append([]string{warehouse}, others...))
+	}
 	path, err := storage.LocalPath(place)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWritable, err)
@@ -33,6 +41,20 @@ func (r *Resolver) CheckWritable(place, warehouse string, others ...string) erro
 			if _, ok := within([]string{dir}, path); ok {
 				return nil
 			}
+		}
+	}
+	return fmt.Errorf("%s: %w: it is below none of %s", place, ErrNotWritable, strings.Join(allowed, ", "))
+}
+
+// checkRemote decides about a place in an object store, which is never a whole bucket.
+func checkRemote(place uri.Location, allowed []string) error {
+	for _, a := range allowed {
+		home, err := uri.Parse(a)
+		if err != nil || !home.Remote() || len(place.Segments) == 0 {
+			continue
+		}
+		if _, err := home.Below(place.String()); err == nil {
+			return nil
 		}
 	}
 	return fmt.Errorf("%s: %w: it is below none of %s", place, ErrNotWritable, strings.Join(allowed, ", "))

@@ -46,3 +46,22 @@ func TestCheckWritable(t *testing.T) {
 	}
 	require.ErrorIs(t, r.CheckWritable(dir+"/elsewhere", "file://"+dir+"/table", "file:///"), ErrNotWritable, "the root confines nothing")
 }
+
+// In an object store places are compared by scheme, bucket and segments; a table may not write above them, nor into another bucket.
+func TestCheckWritable_ObjectStores(t *testing.T) {
+	r, err := New(Rules{Roots: []string{t.TempDir()}})
+	require.NoError(t, err)
+	check := func(place string) error {
+		return r.CheckWritable(place, "s3://lake/wh", "s3a://other/t1", "file:///srv/listed")
+	}
+	for _, place := range []string{"s3://lake/wh/ns/t/data", "s3a://lake/wh/ns", "s3://other/t1/data"} {
+		require.NoError(t, check(place), place)
+	}
+	for _, place := range []string{
+		"s3://lake/wh2/t", "s3://lake", "s3://lake/other", "s3://Lake/wh/t", "s3://lake2/wh/t", "gs://lake/wh/t", "s3://other/t10/data", "s3://lake/wh/../x", "s3://lake//wh/t",
+		"s3://srv/listed", "s3://key:secret@lake/wh/t",
+	} {
+		require.ErrorIs(t, check(place), ErrNotWritable, place)
+		require.NotContains(t, check(place).Error(), "secret")
+	}
+}

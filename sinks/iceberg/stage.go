@@ -62,7 +62,7 @@ func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *s
 		if err := st.check(m.Header); err != nil {
 			return nil, permanent(header.GetTable(), err)
 		}
-		for f, err := range m.EachFile() {
+		for f, err := range m.EachLean() {
 			if err != nil {
 				return nil, err
 			}
@@ -182,11 +182,11 @@ func (st *staging) addDeletes(f *planv1.DataFile) error {
 	})
 }
 
-func (st *staging) add(ctx context.Context, f *planv1.DataFile) error {
+func (st *staging) add(ctx context.Context, f sdk.LeanFile) error {
 	if f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED {
-		return st.addDeletes(f)
+		return st.addDeletes(f.DataFile)
 	}
-	if err := st.w.Add(f); err != nil {
+	if err := st.w.AddLean(f.DataFile, f.Columns); err != nil {
 		return err
 	}
 	st.names = st.names || f.GetByName()

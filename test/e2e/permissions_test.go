@@ -177,7 +177,7 @@ func proceduresInSources(t *testing.T) []string {
 // Every kind of statement, and every procedure, is refused to whoever lacks one of the permissions that it needs, and to nobody else. A new kind without a
 // row here fails.
 //
-// Numbers in docs/semantics.md: J19.
+// Numbers in docs/semantics.md: J21.
 func TestPermissions_EveryStatement(t *testing.T) {
 	c, as := permitted(t, "")
 	known := map[string]bool{}
@@ -255,7 +255,7 @@ func words(actions int) []string {
 
 // What may not be read is not listed, and a refusal is the same whether there is such a table or not.
 //
-// Numbers in docs/semantics.md: J19.
+// Numbers in docs/semantics.md: J21.
 func TestPermissions_NothingIsToldOfWhatMayNotBeRead(t *testing.T) {
 	c, as := permitted(t, "http: {listen: '127.0.0.1:0'}\n")
 	c.SQL("CREATE SCHEMA lake.demo; CREATE SCHEMA lake.other; CREATE TABLE lake.other.hidden (id BIGINT); CREATE TABLE lake.demo.t (id BIGINT); INSERT INTO lake.other.hidden VALUES (1)")
@@ -331,7 +331,7 @@ func TestPermissions_NothingIsToldOfWhatMayNotBeRead(t *testing.T) {
 
 // What was permitted when a job was planned has to be so when it commits: a scheduler that starts with less says no to what waits for its commit.
 //
-// Numbers in docs/semantics.md: J20.
+// Numbers in docs/semantics.md: J22.
 func TestPermissions_AskedAgainBeforeTheCommit(t *testing.T) {
 	c, as := permitted(t, "")
 	c.SQL("CREATE SCHEMA lake.demo; CREATE TABLE lake.demo.t (id BIGINT); INSERT INTO lake.demo.t VALUES (1)")

@@ -597,6 +597,7 @@ type PutRequest struct {
 	Part          int32                  `protobuf:"varint,5,opt,name=part,proto3" json:"part,omitempty"`                            // from 1 on; 0: the whole file, or the upload's end
 	Begin         bool                   `protobuf:"varint,6,opt,name=begin,proto3" json:"begin,omitempty"`                          // begin an upload in parts
 	Abort         bool                   `protobuf:"varint,7,opt,name=abort,proto3" json:"abort,omitempty"`                          // end the upload without a file
+	Head          bool                   `protobuf:"varint,8,opt,name=head,proto3" json:"head,omitempty"`                            // look at the whole file: how the loss of an answer to one of the others is settled
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -676,6 +677,13 @@ func (x *PutRequest) GetBegin() bool {
 func (x *PutRequest) GetAbort() bool {
 	if x != nil {
 		return x.Abort
+	}
+	return false
+}
+
+func (x *PutRequest) GetHead() bool {
+	if x != nil {
+		return x.Head
 	}
 	return false
 }
@@ -3163,7 +3171,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\banalysis\x18\x03 \x01(\tR\banalysis\x12\x14\n" +
 	"\x05reads\x18\x04 \x03(\tR\x05reads\x12\x14\n" +
 	"\x05write\x18\x05 \x01(\bR\x05write\x122\n" +
-	"\x04puts\x18\x06 \x03(\v2\x1e.signet.executor.v1.PutRequestR\x04puts\"\xb4\x01\n" +
+	"\x04puts\x18\x06 \x03(\v2\x1e.signet.executor.v1.PutRequestR\x04puts\"\xc8\x01\n" +
 	"\n" +
 	"PutRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -3173,7 +3181,8 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\tupload_id\x18\x04 \x01(\tR\buploadId\x12\x12\n" +
 	"\x04part\x18\x05 \x01(\x05R\x04part\x12\x14\n" +
 	"\x05begin\x18\x06 \x01(\bR\x05begin\x12\x14\n" +
-	"\x05abort\x18\a \x01(\bR\x05abort\"\xd8\x02\n" +
+	"\x05abort\x18\a \x01(\bR\x05abort\x12\x12\n" +
+	"\x04head\x18\b \x01(\bR\x04head\"\xd8\x02\n" +
 	"\x06Access\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x128\n" +

@@ -3390,6 +3390,7 @@ type TableScan struct {
 	Names         []*FieldNames `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                               // of fields in files that have no field ids; none: such files are refused, unless the schema has no ids either
 	RowLineage    bool          `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`  // the format numbers the table's rows
 	TotalFiles    int64         `protobuf:"varint,10,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; more than files if a filter has left some out; -1: not known
+	Catalog       string        `protobuf:"bytes,11,opt,name=catalog,proto3" json:"catalog,omitempty"`                          // whose store has the files that have a uri
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3492,6 +3493,13 @@ func (x *TableScan) GetTotalFiles() int64 {
 		return x.TotalFiles
 	}
 	return 0
+}
+
+func (x *TableScan) GetCatalog() string {
+	if x != nil {
+		return x.Catalog
+	}
+	return ""
 }
 
 // FieldNames are the names that a field has, or had, where it has no id.
@@ -5497,7 +5505,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8d\x03\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
@@ -5511,7 +5519,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"rowLineage\x12\x1f\n" +
 	"\vtotal_files\x18\n" +
 	" \x01(\x03R\n" +
-	"totalFiles\"=\n" +
+	"totalFiles\x12\x18\n" +
+	"\acatalog\x18\v \x01(\tR\acatalog\"=\n" +
 	"\n" +
 	"FieldNames\x12\x19\n" +
 	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x14\n" +

@@ -8,6 +8,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/avro"
+	"github.com/signet-io/signet/internal/manifest"
 	"github.com/signet-io/signet/sinks/iceberg/internal/meta"
 	"github.com/signet-io/signet/sinks/iceberg/internal/value"
 )
@@ -33,9 +34,12 @@ type Layout struct {
 type encoder struct {
 	layout  Layout
 	columns map[int32]*column
+	dense   []*column // the same, by small field ids
 	tuple   []tupleField
-	scratch []metrics
 	file    int64 // number of the file that is encoded
+
+	sections [sections]section // its metrics
+	flat     manifest.Metrics
 }
 
 type column struct {
@@ -56,13 +60,8 @@ type tupleField struct {
 	required bool // its source column is never NULL
 }
 
-// metrics of one column as they are written.
-type metrics struct {
-	id                       int32
-	size, values, nulls, nan *int64
-	lower, upper             []byte
-	hasLower, hasUpper       bool
-}
+// maxDense bounds the field ids that are looked up without a map.
+const maxDense = 1 << 10
 
 func newEncoder(l Layout) (*encoder, error) {
 	e := &encoder{layout: l, columns: map[int32]*column{}}
@@ -73,6 +72,12 @@ func newEncoder(l Layout) (*encoder, error) {
 		}
 		e.columns[n.Field.GetId()] = c
 	})
+	e.dense = make([]*column, maxDense)
+	for id, c := range e.columns {
+		if id >= 0 && id < maxDense {
+			e.dense[id] = c
+		}
+	}
 	for _, p := range l.Partition {
 		t := tupleField{PartitionField: p}
 		if c := e.columns[p.GetSourceId()]; c != nil && p.GetTransform() != planv1.TransformKind_TRANSFORM_KIND_VOID {
@@ -87,13 +92,19 @@ func refuse(f *planv1.DataFile, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %w", ErrRefused, f.GetPath(), fmt.Errorf(format, args...))
 }
 
-// entry appends one file as an entry with status ADDED. The tuple it returns is the encoded partition, within the returned bytes.
-func (e *encoder) entry(dst []byte, file *planv1.DataFile) (out, tuple []byte, err error) {
+// entry appends one file as an entry with status ADDED. The tuple it returns is the encoded partition, within the returned bytes. Metrics of its columns are
+// in the file, or serialised besides.
+func (e *encoder) entry(dst []byte, file *planv1.DataFile, columns [][]byte) (out, tuple []byte, err error) {
 	if err := e.check(file); err != nil {
 		return nil, nil, err
 	}
-	if err := e.metrics(file); err != nil {
+	if err := e.lean(file, columns); err != nil {
 		return nil, nil, err
+	}
+	for _, m := range file.GetColumns() {
+		if err := e.one(file, m); err != nil {
+			return nil, nil, err
+		}
 	}
 	dst = avro.AppendLong(dst, 1) // status ADDED
 	if e.layout.Version == 1 {
@@ -117,7 +128,7 @@ func (e *encoder) entry(dst []byte, file *planv1.DataFile) (out, tuple []byte, e
 	if e.layout.Version == 1 {
 		dst = avro.AppendLong(dst, defaultBlockSize)
 	}
-	dst = e.appendMetrics(dst)
+	dst = e.appendSections(dst)
 	dst = avro.AppendNull(dst) // key_metadata
 	dst = appendOffsets(dst, file.GetSplitOffsets())
 	if e.layout.Version >= 2 {
@@ -151,31 +162,27 @@ func (e *encoder) check(file *planv1.DataFile) error {
 	return nil
 }
 
-// metrics fills scratch with what the modes let through.
-func (e *encoder) metrics(file *planv1.DataFile) error {
-	e.scratch = e.scratch[:0]
-	e.file++
-	for _, m := range file.GetColumns() {
-		c := e.columns[m.GetFieldId()]
-		switch {
-		case c == nil:
-			return refuse(file, "metrics of field id %d, which the table does not have", m.GetFieldId())
-		case c.seen == e.file:
-			return refuse(file, "column %s: metrics given twice", c.path)
-		}
-		c.seen = e.file
-		if !c.leaf {
-			continue // of structs, lists and maps Iceberg keeps none
-		}
-		if err := c.check(file, m); err != nil {
-			return refuse(file, "column %s: %w", c.path, err)
-		}
-		if m.NullCount != nil && m.GetNullCount() == 0 {
-			c.proven++
-		}
-		if c.kind != planv1.MetricsKind_METRICS_KIND_UNSPECIFIED && c.kind != planv1.MetricsKind_METRICS_KIND_NONE {
-			e.scratch = append(e.scratch, c.resolve(m))
-		}
+// one checks the metrics of a column, and collects what its mode lets through.
+func (e *encoder) one(file *planv1.DataFile, m *planv1.ColumnMetrics) error {
+	c := e.columnOf(m.GetFieldId())
+	switch {
+	case c == nil:
+		return refuse(file, "metrics of field id %d, which the table does not have", m.GetFieldId())
+	case c.seen == e.file:
+		return refuse(file, "column %s: metrics given twice", c.path)
+	}
+	c.seen = e.file
+	if !c.leaf {
+		return nil // of structs, lists and maps Iceberg keeps none
+	}
+	if err := c.check(file, m); err != nil {
+		return refuse(file, "column %s: %w", c.path, err)
+	}
+	if m.NullCount != nil && m.GetNullCount() == 0 {
+		c.proven++
+	}
+	if c.kind != planv1.MetricsKind_METRICS_KIND_UNSPECIFIED && c.kind != planv1.MetricsKind_METRICS_KIND_NONE {
+		e.collect(c, m)
 	}
 	return nil
 }
@@ -210,55 +217,30 @@ func (c *column) check(file *planv1.DataFile, m *planv1.ColumnMetrics) error {
 
 func usable(v *planv1.Value) bool { return v != nil && !value.IsNull(v) && !value.IsNaN(v) }
 
-func (c *column) resolve(m *planv1.ColumnMetrics) metrics {
-	out := metrics{id: m.GetFieldId(), size: m.SizeBytes, values: m.ValueCount, nulls: m.NullCount, nan: m.NanCount}
+func (e *encoder) collect(c *column, m *planv1.ColumnMetrics) {
+	id := m.GetFieldId()
+	for i, n := range []*int64{sizes: m.SizeBytes, values: m.ValueCount, nulls: m.NullCount, nans: m.NanCount} {
+		if n != nil {
+			e.sections[i].long(id, *n)
+		}
+	}
 	if c.repeated || c.kind == planv1.MetricsKind_METRICS_KIND_COUNTS {
-		return out // bounds of elements say nothing about rows
+		return // bounds of elements say nothing about rows
 	}
 	limit := c.limit
 	if c.kind == planv1.MetricsKind_METRICS_KIND_FULL {
 		limit = 0
 	}
 	if v := m.GetLower().GetValue(); usable(v) {
-		out.lower, out.hasLower = value.Lower(c.typ, v, limit)
+		if b, ok := value.Lower(c.typ, v, limit); ok {
+			e.sections[lowers].bytes(id, b)
+		}
 	}
 	if v := m.GetUpper().GetValue(); usable(v) {
-		out.upper, out.hasUpper = value.Upper(c.typ, v, limit)
-	}
-	return out
-}
-
-func (e *encoder) appendMetrics(dst []byte) []byte {
-	for _, pick := range []func(*metrics) *int64{
-		func(m *metrics) *int64 { return m.size },
-		func(m *metrics) *int64 { return m.values },
-		func(m *metrics) *int64 { return m.nulls },
-		func(m *metrics) *int64 { return m.nan },
-	} {
-		dst = appendMap(dst, e.scratch, func(m *metrics) bool { return pick(m) != nil }, func(b []byte, m *metrics) []byte { return avro.AppendLong(b, *pick(m)) })
-	}
-	dst = appendMap(dst, e.scratch, func(m *metrics) bool { return m.hasLower }, func(b []byte, m *metrics) []byte { return avro.AppendBytes(b, m.lower) })
-	return appendMap(dst, e.scratch, func(m *metrics) bool { return m.hasUpper }, func(b []byte, m *metrics) []byte { return avro.AppendBytes(b, m.upper) })
-}
-
-// appendMap writes one of the maps from field id; an empty one is null.
-func appendMap(dst []byte, all []metrics, has func(*metrics) bool, put func([]byte, *metrics) []byte) []byte {
-	n := int64(0)
-	for i := range all {
-		if has(&all[i]) {
-			n++
+		if b, ok := value.Upper(c.typ, v, limit); ok {
+			e.sections[uppers].bytes(id, b)
 		}
 	}
-	if n == 0 {
-		return avro.AppendNull(dst)
-	}
-	dst = avro.AppendLong(avro.AppendSome(dst), n)
-	for i := range all {
-		if has(&all[i]) {
-			dst = put(avro.AppendLong(dst, int64(all[i].id)), &all[i])
-		}
-	}
-	return avro.AppendLong(dst, 0)
 }
 
 func appendOffsets(dst []byte, offsets []int64) []byte {

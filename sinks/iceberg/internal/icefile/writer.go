@@ -73,13 +73,16 @@ func (w *Writer) begin() {
 }
 
 // Add checks a file and adds it to the manifest. A path that was added before, to whichever manifest, is refused.
-func (w *Writer) Add(file *planv1.DataFile) error {
+func (w *Writer) Add(file *planv1.DataFile) error { return w.AddLean(file, nil) }
+
+// AddLean is Add for a file whose column metrics are serialised, each as a planv1.ColumnMetrics. It keeps nothing of them.
+func (w *Writer) AddLean(file *planv1.DataFile, columns [][]byte) error {
 	sum := sha256.Sum256([]byte(file.GetPath()))
 	key := [16]byte(sum[:16])
 	if _, ok := w.paths[key]; ok {
 		return fmt.Errorf("%w: %s: the path comes twice", ErrRefused, file.GetPath())
 	}
-	row, tuple, err := w.enc.entry(w.out.Row(), file)
+	row, tuple, err := w.enc.entry(w.out.Row(), file, columns)
 	if err != nil {
 		return err
 	}

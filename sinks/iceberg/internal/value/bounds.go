@@ -20,7 +20,7 @@ func Lower(t *planv1.Type, v *planv1.Value, limit int) ([]byte, bool) {
 	if limit > 0 {
 		switch t.GetKind() {
 		case planv1.TypeKind_TYPE_KIND_STRING:
-			b = b[:prefix(b, limit)]
+			b = LowerString(b, limit)
 		case planv1.TypeKind_TYPE_KIND_BINARY:
 			b = b[:min(len(b), limit)]
 		}
@@ -37,14 +37,28 @@ func Upper(t *planv1.Type, v *planv1.Value, limit int) ([]byte, bool) {
 	if limit > 0 {
 		switch t.GetKind() {
 		case planv1.TypeKind_TYPE_KIND_STRING:
-			if n := prefix(b, limit); n < len(b) {
-				return raiseString(b[:n])
-			}
+			return UpperString(b, limit)
 		case planv1.TypeKind_TYPE_KIND_BINARY:
 			if len(b) > limit {
 				return raiseBytes(b[:limit])
 			}
 		}
+	}
+	return b, true
+}
+
+// LowerString cuts a string in UTF-8 to so many code points (0: not at all). The answer is part of b.
+func LowerString(b []byte, limit int) []byte {
+	if limit == 0 {
+		return b
+	}
+	return b[:prefix(b, limit)]
+}
+
+// UpperString is the same for an upper bound, which is raised when it was cut; not ok: it cannot be.
+func UpperString(b []byte, limit int) (upper []byte, ok bool) {
+	if cut := LowerString(b, limit); len(cut) < len(b) {
+		return raiseString(cut)
 	}
 	return b, true
 }
@@ -58,8 +72,15 @@ func bounds(t *planv1.Type, v *planv1.Value, limit int) bool {
 
 // prefix is the length in bytes of the first n code points.
 func prefix(b []byte, n int) int {
+	if len(b) <= n { // a code point has at least one byte
+		return len(b)
+	}
 	i := 0
 	for ; n > 0 && i < len(b); n-- {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
 		_, size := utf8.DecodeRune(b[i:])
 		i += size
 	}

@@ -1,0 +1,116 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/signet-io/signet/internal/mutant"
+	"github.com/signet-io/signet/internal/objects"
+)
+
+// ErrRefused: what was asked for is not in the scope, or is no request that anybody may make. Asking again is useless.
+var ErrRefused = errors.New("no access")
+
+// Scope is what one attempt, or one analysis, may touch.
+type Scope struct {
+	Reads  map[string]struct{} // URIs of its input files
+	Prefix string              // URI below which it writes, no trailing slash; empty: nowhere
+	Nonce  string              // what each object that it writes is marked with; unique to the attempt
+}
+
+// Put is one request about a file below the scope's prefix.
+type Put struct {
+	Name     string // of the file: one segment
+	Size     int64  // bytes, of the file or of the part
+	CRC32C   []byte // 4 bytes, big endian, of the same
+	UploadID string // of an upload in parts; with Part 0: complete it
+	Part     int    // from 1 on
+	Begin    bool   // begin an upload in parts
+	Abort    bool   // abort it
+	Head     bool   // look at the file
+}
+
+// Issuer makes access. Implementations are safe for concurrent use.
+type Issuer interface {
+	// Read signs a GET of each URI.
+	Read(ctx context.Context, s Scope, uris []string) ([]objects.Signed, error)
+	// Put signs requests about files below the scope's prefix.
+	Put(ctx context.Context, s Scope, puts []Put) ([]objects.Signed, error)
+}
+
+// Sign presigns a request for the object that a URI names, which the signing's Key leaves out.
+type Sign func(ctx context.Context, uri string, s objects.Signing) (objects.Signed, error)
+
+// Limits of S3's API, which the stores that speak it share.
+const (
+	maxObject   = 5 << 30 // bytes of one PUT
+	maxParts    = 10_000
+	maxName     = 255  // bytes
+	maxUploadID = 2048 // bytes
+)
+
+// Lifetime is how long presigned requests are good for. A request that runs when it ends goes on; one that is sent later has to be asked for again.
+const Lifetime = 15 * time.Minute
+
+// CheckName accepts one segment of a key that stands for itself in every store, whatever is put behind it.
+func CheckName(name string) error {
+	reason := ""
+	switch {
+	case name == "" || name == "." || name == "..":
+		reason = "it is no name"
+	case len(name) > maxName:
+		reason = fmt.Sprintf("it has %d bytes, and may have %d", len(name), maxName)
+	case !utf8.ValidString(name):
+		reason = "it is not UTF-8"
+	case strings.ContainsAny(name, "/\\"):
+		reason = "it has a slash"
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 }):
+		reason = "it has a control character"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: file name %q: %s", ErrRefused, name, reason)
+}
+
+// check refuses what no task asks for.
+func (p *Put) check() error {
+	if err := CheckName(p.Name); err != nil && !mutant.On("credentials/any-name") {
+		return err
+	}
+	kinds := 0
+	for _, is := range []bool{p.Begin, p.Abort, p.Head, p.Part != 0, p.UploadID != "" && p.Part == 0 && !p.Abort} {
+		if is {
+			kinds++
+		}
+	}
+	reason := ""
+	switch {
+	case kinds > 1:
+		reason = "it asks for several things at a time"
+	case (p.Part != 0 || p.Abort) && p.UploadID == "":
+		reason = "it names no upload"
+	case (p.Begin || p.Head) && p.UploadID != "":
+		reason = "it names an upload that it is not about"
+	case len(p.UploadID) > maxUploadID || strings.ContainsFunc(p.UploadID, func(r rune) bool { return r <= ' ' || r > '~' }):
+		reason = "its upload is none"
+	case p.Part < 0 || p.Part > maxParts:
+		reason = fmt.Sprintf("part %d is none of 1 to %d", p.Part, maxParts)
+	case p.writes() && (p.Size < 0 || p.Size > maxObject):
+		reason = fmt.Sprintf("%d bytes are not what one request can write", p.Size)
+	case p.writes() && len(p.CRC32C) != 4:
+		reason = "its checksum is no CRC-32C"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: request about file %q: %s", ErrRefused, p.Name, reason)
+}
+
+// writes tells whether the request has a body of data.
+func (p *Put) writes() bool {
+	return p.Part != 0 || !p.Begin && !p.Abort && !p.Head && p.UploadID == ""
+}

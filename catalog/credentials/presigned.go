@@ -1,0 +1,88 @@
+package credentials
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/signet-io/signet/internal/objects"
+)
+
+// NonceHeader marks an object with who wrote it, so that the loss of an answer is settled by a look at the object.
+const NonceHeader = "X-Amz-Meta-Signet-Put"
+
+// presigned signs single requests. It needs nothing of the store but signatures, and is exact to the object.
+type presigned struct {
+	sign     Sign
+	lifetime time.Duration
+}
+
+// NewPresigned makes an issuer of presigned requests that are good for a time; 0: Lifetime.
+func NewPresigned(sign Sign, lifetime time.Duration) Issuer {
+	if lifetime <= 0 {
+		lifetime = Lifetime
+	}
+	return &presigned{sign, lifetime}
+}
+
+func (p *presigned) Read(ctx context.Context, s Scope, uris []string) ([]objects.Signed, error) {
+	for _, uri := range uris { // all of them, before anything is signed
+		if _, ok := s.Reads[uri]; !ok {
+			return nil, fmt.Errorf("%w: %q is none of the files that this is about", ErrRefused, uri)
+		}
+	}
+	out := make([]objects.Signed, 0, len(uris))
+	for _, uri := range uris {
+		signed, err := p.sign(ctx, uri, objects.Signing{Method: http.MethodGet, For: p.lifetime})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, signed)
+	}
+	return out, nil
+}
+
+func (p *presigned) Put(ctx context.Context, s Scope, puts []Put) ([]objects.Signed, error) {
+	if len(puts) > 0 && (s.Prefix == "" || s.Nonce == "") {
+		return nil, fmt.Errorf("%w: it writes nothing", ErrRefused)
+	}
+	for n := range puts {
+		if err := puts[n].check(); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]objects.Signed, 0, len(puts))
+	for n := range puts {
+		what := puts[n].signing(s.Nonce)
+		what.For = p.lifetime
+		signed, err := p.sign(ctx, s.Prefix+"/"+puts[n].Name, what)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, signed)
+	}
+	return out, nil
+}
+
+func (p *Put) signing(nonce string) objects.Signing {
+	mark := http.Header{NonceHeader: {nonce}}
+	checksum := base64.StdEncoding.EncodeToString(p.CRC32C)
+	switch {
+	case p.Head:
+		return objects.Signing{Method: http.MethodHead}
+	case p.Begin:
+		mark.Set("X-Amz-Checksum-Algorithm", "CRC32C")
+		return objects.Signing{Method: http.MethodPost, Begin: true, Header: mark}
+	case p.Abort:
+		return objects.Signing{Method: http.MethodDelete, UploadID: p.UploadID}
+	case p.Part != 0:
+		return objects.Signing{Method: http.MethodPut, UploadID: p.UploadID, Part: p.Part, Size: p.Size, Header: http.Header{"X-Amz-Checksum-Crc32c": {checksum}}}
+	case p.UploadID != "": // whose end uses the upload up: it cannot be sent twice
+		return objects.Signing{Method: http.MethodPost, UploadID: p.UploadID}
+	}
+	mark.Set("X-Amz-Checksum-Crc32c", checksum)
+	mark.Set("If-None-Match", "*")
+	return objects.Signing{Method: http.MethodPut, Size: p.Size, Header: mark}
+}

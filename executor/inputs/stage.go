@@ -1,0 +1,154 @@
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+)
+
+// filesAtATime bounds the files that one task fetches side by side.
+const filesAtATime = 8
+
+// Access gets reads of the task's files signed. What it gets are credentials.
+type Access interface {
+	Reads(ctx context.Context, uris []string) ([]*executorv1.SignedRequest, error)
+}
+
+// Error says that the files are not what was planned; another try would find the same.
+type Error struct{ Message, Hint string }
+
+func (e *Error) Error() string { return e.Message }
+
+const (
+	againHint   = "run the statement again; it will read the files as they are then"
+	missingHint = "run the statement again, in case the table has been written anew meanwhile; otherwise the table is damaged: restore the file, or read another version of it"
+)
+
+// file is one object as it was planned for.
+type file struct {
+	uri, etag string
+	size      int64
+	name      string // for messages
+	table     bool   // no writer changes it
+	deletes   bool   // it holds deletes
+}
+
+// Any tells whether some file of the sources is in an object store.
+func Any(sources []*planv1.Source) bool {
+	found := false
+	each(sources, func(*file, func(string)) { found = true })
+	return found
+}
+
+// each calls f for every remote file of the sources, with what sets its local path.
+func each(sources []*planv1.Source, f func(file *file, at func(path string))) {
+	for _, src := range sources {
+		table := src.GetTable() != nil
+		files := src.GetFile().GetFiles()
+		if table {
+			files = src.GetTable().GetFiles()
+		}
+		for _, p := range files {
+			name := p.GetName()
+			if name == "" {
+				name = p.GetUri()
+			}
+			if p.GetUri() != "" {
+				f(&file{uri: p.GetUri(), etag: p.GetEtag(), size: p.GetSizeBytes(), name: name, table: table}, func(path string) { p.Path = path })
+			}
+			for _, d := range p.GetDeletes() {
+				if d.GetUri() != "" {
+					f(&file{uri: d.GetUri(), etag: d.GetEtag(), size: d.GetSizeBytes(), name: name, table: table, deletes: true}, func(path string) { d.Path = path })
+				}
+			}
+		}
+	}
+}
+
+// Stage fetches the remote files of the sources, names them below dir, and answers copies of the sources that say where they are. Without deletes the files that say
+// which rows are deleted are left where they are.
+func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Source, dir string, deletes bool) ([]*planv1.Source, error) {
+	out := make([]*planv1.Source, len(sources))
+	for n, src := range sources {
+		out[n] = proto.CloneOf(src)
+	}
+	wanted := map[string]*file{} // by local path
+	var err error
+	each(out, func(f *file, at func(string)) {
+		path, perr := Path(dir, f.uri)
+		if perr != nil && err == nil {
+			err = perr
+		}
+		at(path)
+		if f.deletes && !deletes {
+			return
+		}
+		if before := wanted[path]; before != nil && (before.etag != f.etag || before.size != f.size) && err == nil {
+			err = fmt.Errorf("%s is wanted in two versions", f.name)
+		}
+		wanted[path] = f
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, c.fetchAll(ctx, access, wanted)
+}
+
+func (c *Cache) fetchAll(ctx context.Context, access Access, wanted map[string]*file) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(filesAtATime)
+	reads := &signer{access: access, next: make([]string, 0, len(wanted)), have: map[string]*executorv1.SignedRequest{}}
+	for _, f := range wanted {
+		reads.next = append(reads.next, f.uri)
+	}
+	for path, f := range wanted {
+		group.Go(func() error { return c.place(ctx, reads, f, path) })
+	}
+	return group.Wait()
+}
+
+// Path is where the object of a URI is named below dir: by its bucket and key, so that what names and directories say is kept.
+func Path(dir, uri string) (string, error) {
+	_, rest, ok := strings.Cut(uri, "://")
+	for s := range strings.SplitSeq(rest, "/") {
+		if s == "" || s == "." || s == ".." || len(s) > 255 || strings.ContainsRune(s, 0) {
+			return "", &Error{
+				Message: fmt.Sprintf("%s: part %q of its name cannot be the name of a local file or directory", uri, bounded(s)),
+				Hint:    "copy the object to a key whose parts between slashes are neither empty, . nor .., and at most 255 bytes long",
+			}
+		}
+	}
+	if !ok || !strings.Contains(rest, "/") {
+		return "", fmt.Errorf("%q is no URI of an object", uri)
+	}
+	return filepath.Join(dir, rest), nil
+}
+
+func bounded(s string) string {
+	const long = 100
+	if len(s) > long {
+		return strings.ToValidUTF8(s[:long], "") + "…"
+	}
+	return s
+}
+
+// link names a cached file. One that is named already is of the same task.
+func link(cached, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.Link(cached, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
