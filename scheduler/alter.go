@@ -84,6 +84,13 @@ func (s *Server) alter(j *job, t *target, req *sinkv1.AlterTableRequest, edit fu
 		return nil, err
 	}
 	j.warn(resp.Warnings...)
+	switch {
+	case req.DryRun, resp.Pick != "": // a pick is committed as a write
+	case !resp.Unchanged:
+		j.did(auditAlter, t)
+	case j.again: // perhaps by itself, before the restart
+		j.did(auditAlter, t, perhaps)
+	}
 	return resp, nil
 }
 

@@ -122,6 +122,7 @@ func (a *clientAPI) CancelJob(ctx context.Context, r *schedulerv1.CancelJobReque
 		return nil, err
 	}
 	if !a.s.mayCancel(j, principal(ctx)) {
+		a.s.noteRefused(auditEvent{Reason: refusedPermission, Principal: principal(ctx), Job: j.id, Message: notForAll})
 		return nil, status.Error(codes.PermissionDenied, notForAll)
 	}
 	ok, msg := a.s.cancelJob(ctx, j, principal(ctx))
@@ -203,6 +204,7 @@ func (a *clientAPI) GetInfo(ctx context.Context, _ *schedulerv1.GetInfoRequest) 
 // DrainExecutor implements scheduler.v1. Executors are everybody's, so that not everybody may send them away.
 func (a *clientAPI) DrainExecutor(ctx context.Context, r *schedulerv1.DrainExecutorRequest) (*schedulerv1.DrainExecutorResponse, error) {
 	if who := principal(ctx); !a.s.mayOperate(who) {
+		a.s.noteRefused(auditEvent{Reason: refusedPermission, Principal: who, Message: "it may not drain executors"})
 		return nil, status.Errorf(codes.PermissionDenied, "%s may not drain executors: auth.tokens has no operator: true for it", who)
 	}
 	const maxReason = 1024

@@ -107,6 +107,7 @@ func (s *Server) callProcedure(j *job, st *sql.Call) error {
 	if c.table, err = s.existingTable(j, c.table); err != nil {
 		return err
 	}
+	j.calls = c.name
 	return p.run(s, j, c)
 }
 

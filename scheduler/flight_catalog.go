@@ -66,7 +66,7 @@ func (b *flightBackend) Table(ctx context.Context, who string, name []string, de
 	defer j.cancel(nil)
 	t, err := b.s.resolveTable(name, j, toRead)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, grpcError(b.s.mayNot(who, err))
 	}
 	if t.entry.catalog != nil {
 		// The catalog knows it faster than a sink, and most tables of an ingest do not exist yet.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 
+	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/upkeep"
 )
 
@@ -70,6 +71,9 @@ func removeOrphans(s *Server, j *job, c *procedureCall) error {
 			j.warn("some files were removed before it failed")
 		}
 		return fail(codeUser, "", "remove_orphan_files: table %s: %w", c.table, err)
+	}
+	if len(found) > 0 && !c.flag("dry_run") {
+		j.did(auditSweep, c.table, func(d *journal.Did) { d.Files = int64(len(found)) })
 	}
 	return s.answer(j, []string{"orphan_file_location"}, oneColumn(found))
 }

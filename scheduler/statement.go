@@ -251,6 +251,7 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 	case err != nil:
 		return hinted(err, codeExists, "CREATE SCHEMA IF NOT EXISTS does nothing then")
 	}
+	j.madeSchema(e, parts)
 	return s.answer(j, []string{"result"}, []row{{"created " + what}})
 }
 
@@ -443,6 +444,7 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s exists already", t)}})
 			}
 			if j.again {
+				j.did(auditCreate, t, perhaps)
 				return fail(codeLost, "DESCRIBE shows what is there", "this statement was interrupted and begun again, and table %s exists now: made by it, or by another", t)
 			}
 			f.Hint = "CREATE TABLE IF NOT EXISTS does nothing then"
@@ -450,6 +452,7 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 		return err
 	}
 	j.warn(res.Warnings...)
+	j.did(auditCreate, t)
 	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("created table %s", t)}})
 }
 
@@ -492,6 +495,9 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 	if err != nil {
 		var f *jobFailure
 		if errors.As(err, &f) && f.Code == codeNotFound {
+			if j.again {
+				j.did(auditDrop, t, perhaps)
+			}
 			if st.IfExists || j.again {
 				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s does not exist", t)}})
 			}
@@ -501,6 +507,7 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 		}
 		return err
 	}
+	j.did(auditDrop, t)
 	s.noteMaintenance(schedule.Dropped{Table: tableOf(t.entry.name, t.ident)})
 	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("dropped table %s; its files stay", t)}})
 }

@@ -15,7 +15,11 @@ import (
 
 // request gives the principal of an HTTP request, or says why there is none.
 func (g *guard) request(r *http.Request, token string) (who, why string) {
-	return g.client(token, verified(r.TLS), "header")
+	cert := verified(r.TLS)
+	if who, why = g.client(token, cert, "header"); who == "" && g.refused != nil {
+		g.refused(r.RemoteAddr, r.Method+" "+r.URL.Path, commonName(cert), why)
+	}
+	return who, why
 }
 
 // restBackend answers what the REST API asks.
@@ -226,6 +230,7 @@ func (b *restBackend) Cancel(who, id string) (_ rest.Job, refused string, found 
 		return rest.Job{}, "the job has ended: " + stateName(state), true
 	}
 	if !b.v.s.mayCancel(j, who) {
+		b.v.s.noteRefused(auditEvent{Reason: refusedPermission, Principal: who, Job: id, Message: notForAll})
 		return rest.Job{}, notForAll, true
 	}
 	ok, message := b.v.s.cancelJob(b.v.s.ctx, j, who)

@@ -28,6 +28,7 @@ type Config struct {
 
 	Lineage       Lineage  `koanf:"lineage"`
 	CommitReports Receiver `koanf:"commit_reports"`
+	Audit         Audit    `koanf:"audit"`
 }
 
 // TLS are PEM files. ClientCA, if set, demands client certificates that it signed.

@@ -150,7 +150,7 @@ func TestLoad_Refuses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"executor: {local: 1}":                            {"executor: unknown key", "did you mean executors?"},
 		"executors: {locall: 1}":                          {"executors.locall", "did you mean local?"},
-		"zzzzzz: 1":                                       {"zzzzzz", "known here: auth, catalogs"},
+		"zzzzzz: 1":                                       {"zzzzzz", "known here: audit, auth, catalogs"},
 		"executors: {local: two}":                         {"executors.local", `"two"`, "whole number"},
 		"executors: {local: -1}":                          {"executors.local", `"-1"`, "want 0 to 256"},
 		"executors: {slots: 99999999999}":                 {"executors.slots", "99999999999", "whole number"},

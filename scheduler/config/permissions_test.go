@@ -44,18 +44,18 @@ func TestCatalog_Allows(t *testing.T) {
 
 func TestValidate_Permissions(t *testing.T) {
 	for text, want := range map[string]string{
-		"[]": "",
-		"[{principals: [a], allow: [all]}]":                             "",
+		"[]":                                "",
+		"[{principals: [a], allow: [all]}]": "",
 		"[{principals: ['*'], allow: [read, insert], schemas: ['a*']}]": "",
-		"[{allow: [read]}]":                                             "permissions[0].principals: want at least one",
-		"[{principals: [], allow: [read]}]":                             "permissions[0].principals: want at least one",
-		"[{principals: [''], allow: [read]}]":                           "permissions[0].principals[0]",
-		"[{principals: [a]}]":                                           "permissions[0].allow: missing",
-		"[{principals: [a], allow: [write]}]":                           `permissions[0].allow[0]: "write"`,
-		"[{principals: [a], allow: [inser]}]":                           "did you mean insert?",
-		"[{principals: [a], allow: [read], schemas: []}]":               "permissions[0].schemas: want at least one",
-		"[{principals: [a], allow: [read], schema: [x]}]":               "did you mean schemas?",
-		"{principals: [a], allow: [read]}":                              "want a list",
+		"[{allow: [read]}]":                               "permissions[0].principals: want at least one",
+		"[{principals: [], allow: [read]}]":               "permissions[0].principals: want at least one",
+		"[{principals: [''], allow: [read]}]":             "permissions[0].principals[0]",
+		"[{principals: [a]}]":                             "permissions[0].allow: missing",
+		"[{principals: [a], allow: [write]}]":             `permissions[0].allow[0]: "write"`,
+		"[{principals: [a], allow: [inser]}]":             "did you mean insert?",
+		"[{principals: [a], allow: [read], schemas: []}]": "permissions[0].schemas: want at least one",
+		"[{principals: [a], allow: [read], schema: [x]}]": "did you mean schemas?",
+		"{principals: [a], allow: [read]}":                "want a list",
 	} {
 		_, err := Load(write(t, "catalogs: {lake: {type: sql, uri: 'sqlite:///c.db', warehouse: 'file:///w', permissions: "+text+"}}\n"), nil, nil)
 		if want == "" {
