@@ -152,6 +152,12 @@ type Client interface {
 	Sign(ctx context.Context, s Signing) (Signed, error)
 }
 
+// UploadAborter is what clients offer whose store keeps the parts of unfinished uploads.
+type UploadAborter interface {
+	// AbortUploads aborts the uploads in parts of keys that begin with prefix, if they began before the given time (zero: all). It counts them.
+	AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error)
+}
+
 // Upload is an object that is being written in parts. Exactly one of Complete and Abort ends it.
 type Upload interface {
 	// ID is the store's name of it.

@@ -110,7 +110,8 @@ func (c *s3Client) RemoveAll(ctx context.Context, prefix string, before time.Tim
 	if err != nil {
 		return removed, err
 	}
-	return removed, c.abortAll(ctx, prefix, before)
+	_, err = c.AbortUploads(ctx, prefix, before)
+	return removed, err
 }
 
 // removeBatch removes objects, one by one where the store cannot do better, and counts them.
@@ -157,8 +158,9 @@ func (c *s3Client) removeEach(ctx context.Context, keys []string) (int, error) {
 	return len(keys), nil
 }
 
-// abortAll aborts the uploads in parts below a prefix that began before the given time; zero: all of them.
-func (c *s3Client) abortAll(ctx context.Context, prefix string, before time.Time) error {
+// AbortUploads aborts the uploads in parts below a prefix that began before the given time; zero: all of them. It counts them.
+func (c *s3Client) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
+	aborted := 0
 	in := &s3.ListMultipartUploadsInput{Bucket: &c.bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
 	for {
 		var page *s3.ListMultipartUploadsOutput
@@ -167,10 +169,10 @@ func (c *s3Client) abortAll(ctx context.Context, prefix string, before time.Time
 			return err
 		})
 		if e := new(Error); errors.As(err, &e) && (e.Status == http.StatusNotImplemented || errors.Is(e, ErrNotFound)) {
-			return nil // a store without uploads in parts
+			return aborted, nil // a store without uploads in parts
 		}
 		if err != nil {
-			return err
+			return aborted, err
 		}
 		encoded := page.EncodingType == types.EncodingTypeUrl
 		for _, u := range page.Uploads {
@@ -179,15 +181,16 @@ func (c *s3Client) abortAll(ctx context.Context, prefix string, before time.Time
 				continue
 			}
 			if err := c.abort(ctx, key, aws.ToString(u.UploadId)); err != nil {
-				return err
+				return aborted, err
 			}
+			aborted++
 		}
 		if !aws.ToBool(page.IsTruncated) {
-			return nil
+			return aborted, nil
 		}
 		key, id := decode(aws.ToString(page.NextKeyMarker), encoded), aws.ToString(page.NextUploadIdMarker)
 		if key == "" || key == aws.ToString(in.KeyMarker) && id == aws.ToString(in.UploadIdMarker) {
-			return &Error{Op: "list uploads", URI: c.URI(prefix), Err: errors.New("the store says that there is more, and not how to go on")}
+			return aborted, &Error{Op: "list uploads", URI: c.URI(prefix), Err: errors.New("the store says that there is more, and not how to go on")}
 		}
 		in.KeyMarker, in.UploadIdMarker = &key, &id
 	}
