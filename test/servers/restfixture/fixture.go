@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,10 +52,9 @@ func Start(t testing.TB, warehouse string, settings ...string) *Server {
 		t.Fatal(err)
 	}
 	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = harness.Start(cmd)
 	}
 	if err != nil {
 		t.Fatal(err)
