@@ -40,7 +40,8 @@ type gateway struct {
 	adopt func(*executorv1.AttemptRef) bool
 	// onManifest answers a report; nil: accepted.
 	onManifest func(*manifest.Reader) (*executorv1.ReportManifestResponse, error)
-	ackStatus  func(*executorv1.TaskStatus) bool // nil: always
+	ackStatus  func(*executorv1.TaskStatus) bool                  // nil: always
+	onAccess   func(*executorv1.AccessRequest) *executorv1.Access // nil as an answer: none
 
 	server *grpc.Server
 	lis    *bufconn.Listener
@@ -155,6 +156,11 @@ func (g *gateway) Session(st grpc.BidiStreamingServer[executorv1.SessionRequest,
 			select {
 			case g.beats <- m.Heartbeat:
 			default:
+			}
+		case *executorv1.SessionRequest_AccessRequest:
+			if a := g.onAccess(m.AccessRequest); a != nil {
+				a.RequestId = m.AccessRequest.GetRequestId()
+				_ = send(&executorv1.SessionResponse{Message: &executorv1.SessionResponse_Access{Access: a}})
 			}
 		case *executorv1.SessionRequest_Analyzed:
 			g.analyzed <- m.Analyzed

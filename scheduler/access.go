@@ -69,6 +69,9 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 // openAs is the attempt that is open under exactly these ids.
 func (s *Server) openAs(ref *executorv1.AttemptRef) (*attempt, error) {
 	a := s.attempt(ref.GetAttemptId())
+	if a != nil && mutant.On("scheduler/access-after-the-end") {
+		return a, nil
+	}
 	if a == nil || a.job.ctx.Err() != nil || a.ref.Epoch != ref.GetEpoch() || a.ref.JobId != ref.GetJobId() || a.ref.Stage != ref.GetStage() || a.ref.Task != ref.GetTask() {
 		return nil, fmt.Errorf("%w: attempt %q is not open", credentials.ErrRefused, ref.GetAttemptId())
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/signet-io/signet/catalog/credentials"
 	"github.com/signet-io/signet/coordinator"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/internal/mutant"
@@ -30,7 +31,7 @@ func (s *Server) oweSweeps(tx *journal.Tx, rec *journal.Job) error {
 		}
 		return tx.PutDuty(&journal.Duty{
 			Prefix: a.Prefix, Catalog: a.Catalog, Location: a.Location, Job: a.Job, Attempt: a.ID, NotBefore: now,
-			Confirmed: s.attemptEnded(a.ID),
+			Confirmed: s.attemptEnded(a.ID), Until: accessEnds(a.Prefix, now),
 		})
 	})
 }
@@ -114,7 +115,7 @@ func (s *Server) sweepOnce(ctx context.Context) {
 			if d.Expiry != nil && s.expiryWaits(d) {
 				return nil
 			}
-			if d.Confirmed || !now.Before(d.NotBefore) {
+			if s.sweepDue(d, now) {
 				due = append(due, *d)
 			}
 			return nil
@@ -162,11 +163,32 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	s.tidy(entry, d.Location, d.Prefix)
 	d.Sweeps++
 	return s.journal.Update(func(tx *journal.Tx) error {
-		if d.Confirmed || d.Sweeps > 1 || mutant.On("scheduler/swept-once") {
+		now := time.Now()
+		switch over := d.Confirmed || d.Sweeps > 1 || mutant.On("scheduler/swept-once"); {
+		case over && (now.After(d.Until) || mutant.On("scheduler/swept-before-access-ends")):
 			return tx.DropDuty(d.Prefix)
+		case over: // who has access, and who it was taken from, may write until it runs out
+			d.NotBefore = d.Until.Add(time.Second)
+			return tx.PutDuty(&d)
 		}
 		// The executor may still be alive somewhere: by then it has been told, or is taken to be lost.
 		d.NotBefore = time.Now().Add(2 * max(s.cfg.Timeouts.ExecutorLoss, time.Minute)).UTC()
 		return tx.PutDuty(&d)
 	})
+}
+
+// sweepDue tells whether a prefix is to be swept now: when its time has come, and once more as soon as its executor has confirmed the attempt's end.
+func (s *Server) sweepDue(d *journal.Duty, now time.Time) bool {
+	return !now.Before(d.NotBefore) || d.Confirmed && (d.Until.IsZero() || d.Sweeps == 0)
+}
+
+// accessGrace is what clocks may be apart by, and how long a request that was sent before its access ran out may take.
+const accessGrace = 5 * time.Minute
+
+// accessEnds is when nobody can write below the prefix of an attempt any more that has ended now: it gets no further access.
+func accessEnds(prefix string, now time.Time) time.Time {
+	if !isRemote(prefix) {
+		return time.Time{}
+	}
+	return now.Add(credentials.Lifetime + accessGrace)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
@@ -238,6 +239,10 @@ func (w *writeState) accept(ctx context.Context, r *manifest.Reader) (bool, stri
 	if ctx.Err() != nil { // says nothing about the manifest; its executor reports again
 		return false, "", context.Cause(ctx)
 	}
+	if errors.Is(err, errUnseen) {
+		w.s.log.Warn("the files of a task manifest cannot be looked at; its executor reports it again", "job", w.job.id, "task", h.Task, "attempt", h.AttemptId, "error", err)
+		return false, "", err
+	}
 	if err != nil {
 		w.s.log.Warn("task manifest refused", "job", w.job.id, "task", h.Task, "attempt", h.AttemptId, "error", err)
 		w.job.send(taskFailed{attempt: h.AttemptId, err: &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_INTERNAL, Message: err.Error()}})
@@ -337,16 +342,12 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 	if e.Given != nil { // what was planned is still there, as it was
 		return files, w.stillGiven(e.Task)
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(statsAtATime)
 	for _, f := range files {
-		info, err := w.store.Stat(ctx, f.Path)
-		if err != nil {
-			return nil, fmt.Errorf("task manifest refused: file %q: %w", f.Path, err)
-		}
-		if info.Size != f.SizeBytes {
-			return nil, fmt.Errorf("task manifest refused: file %q has %d bytes, the manifest says %d", f.Path, info.Size, f.SizeBytes)
-		}
+		group.Go(func() error { return w.checkFile(ctx, f) })
 	}
-	return files, nil
+	return files, group.Wait()
 }
 
 func manifestRecord(r *manifest.Reader) (*journal.Manifest, error) {

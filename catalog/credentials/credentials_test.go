@@ -54,7 +54,7 @@ var hostile = []string{
 	"", ".", "..", "a/b", "/a", "a/", "../a", "..\\a", "a\\b", "a\x00b", "a\nb", "a\rb", "\x7f", "a\u2028b", "a\u0085b", "\xff\xfe", strings.Repeat("x", 256),
 }
 
-func TestPut_NamesAreOneSegment(t *testing.T) {
+func TestPut_NamesAreOneSegment_J20(t *testing.T) {
 	s := &signer{}
 	i := credentials.NewPresigned(s.sign, 0)
 	for _, name := range hostile {

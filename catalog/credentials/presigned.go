@@ -2,7 +2,6 @@ package credentials
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"time"
@@ -11,7 +10,7 @@ import (
 )
 
 // NonceHeader marks an object with who wrote it, so that the loss of an answer is settled by a look at the object.
-const NonceHeader = "X-Amz-Meta-Signet-Put"
+const NonceHeader = objects.NonceHeader
 
 // presigned signs single requests. It needs nothing of the store but signatures, and is exact to the object.
 type presigned struct {
@@ -49,13 +48,13 @@ func (p *presigned) Put(ctx context.Context, s Scope, puts []Put) ([]objects.Sig
 		return nil, fmt.Errorf("%w: it writes nothing", ErrRefused)
 	}
 	for n := range puts {
-		if err := puts[n].check(); err != nil {
+		if err := checkPut(&puts[n]); err != nil {
 			return nil, err
 		}
 	}
 	out := make([]objects.Signed, 0, len(puts))
 	for n := range puts {
-		what := puts[n].signing(s.Nonce)
+		what := puts[n].Signing(s.Nonce)
 		what.For = p.lifetime
 		signed, err := p.sign(ctx, s.Prefix+"/"+puts[n].Name, what)
 		if err != nil {
@@ -64,25 +63,4 @@ func (p *presigned) Put(ctx context.Context, s Scope, puts []Put) ([]objects.Sig
 		out = append(out, signed)
 	}
 	return out, nil
-}
-
-func (p *Put) signing(nonce string) objects.Signing {
-	mark := http.Header{NonceHeader: {nonce}}
-	checksum := base64.StdEncoding.EncodeToString(p.CRC32C)
-	switch {
-	case p.Head:
-		return objects.Signing{Method: http.MethodHead}
-	case p.Begin:
-		mark.Set("X-Amz-Checksum-Algorithm", "CRC32C")
-		return objects.Signing{Method: http.MethodPost, Begin: true, Header: mark}
-	case p.Abort:
-		return objects.Signing{Method: http.MethodDelete, UploadID: p.UploadID}
-	case p.Part != 0:
-		return objects.Signing{Method: http.MethodPut, UploadID: p.UploadID, Part: p.Part, Size: p.Size, Header: http.Header{"X-Amz-Checksum-Crc32c": {checksum}}}
-	case p.UploadID != "": // whose end uses the upload up: it cannot be sent twice
-		return objects.Signing{Method: http.MethodPost, UploadID: p.UploadID}
-	}
-	mark.Set("X-Amz-Checksum-Crc32c", checksum)
-	mark.Set("If-None-Match", "*")
-	return objects.Signing{Method: http.MethodPut, Size: p.Size, Header: mark}
 }

@@ -1,13 +1,17 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/signet-io/signet/internal/objects"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 // Opener opens the storage below a location. It does not look whether the location exists.
@@ -77,4 +81,96 @@ func (l *local) isEmpty(ctx context.Context, prefixURI string) (bool, error) {
 		return true, nil
 	}
 	return empty, err
+}
+
+// Root says how the places below a prefix are reached.
+type Root struct {
+	Prefix string // s3://bucket/prefix; empty: every place of S3
+	Props  objects.Props
+	Source objects.Source // of the operator's credentials; nil: none, requests are anonymous
+}
+
+// NewOpener opens local places and those below the roots, each with the root that has the longest prefix. One client serves all the places of a bucket.
+func NewOpener(roots ...Root) (Opener, error) {
+	o := &opener{clients: map[client]objects.Client{}}
+	for _, r := range roots {
+		at := uri.Location{Scheme: uri.S3}
+		if r.Prefix != "" {
+			var err error
+			if at, err = uri.Parse(r.Prefix); err != nil {
+				return nil, err
+			}
+			if at.Scheme != uri.S3 {
+				return nil, fmt.Errorf("%s: only s3:// places are reached by properties: %w", r.Prefix, ErrUnsupported)
+			}
+		}
+		if _, err := objects.NewS3(r.Props, "a-bucket", r.Source); err != nil { // told now, not by the first statement
+			return nil, fmt.Errorf("%s: %w", cmp.Or(r.Prefix, "s3"), err)
+		}
+		o.roots = append(o.roots, root{Root: r, at: at})
+	}
+	return o, nil
+}
+
+type opener struct {
+	roots []root
+
+	mu      sync.Mutex
+	clients map[client]objects.Client
+}
+
+type root struct {
+	Root
+	at uri.Location
+}
+
+// client names one: the root's place in the list, and the bucket.
+type client struct {
+	root   int
+	bucket string
+}
+
+func (o *opener) Open(ctx context.Context, location string) (Store, error) {
+	at, err := uri.Parse(location)
+	if err != nil {
+		return nil, err
+	}
+	if !at.Remote() {
+		return Local.Open(ctx, location)
+	}
+	best, n := -1, -1
+	for i, r := range o.roots {
+		if len(r.at.Segments) <= n || at.Scheme != uri.S3 {
+			continue
+		}
+		if r.at.Authority == "" {
+			best = max(best, i) // any bucket; every other prefix is longer
+			continue
+		}
+		if _, err := r.at.Below(location); err == nil {
+			best, n = i, len(r.at.Segments)
+		}
+	}
+	if best < 0 {
+		return nil, fmt.Errorf("%s: no properties are configured for it: %w", location, ErrUnsupported)
+	}
+	c, err := o.client(best, at.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", location, err)
+	}
+	return &remote{client: c, at: at, location: location}, nil
+}
+
+func (o *opener) client(root int, bucket string) (objects.Client, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	name := client{root, bucket}
+	if c := o.clients[name]; c != nil {
+		return c, nil
+	}
+	c, err := objects.NewS3(o.roots[root].Props, bucket, o.roots[root].Source)
+	if err == nil {
+		o.clients[name] = c
+	}
+	return c, err
 }

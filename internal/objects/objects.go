@@ -13,6 +13,7 @@
 package objects
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,8 +76,23 @@ func (Credentials) String() string { return "[redacted]" }
 // GoString hides the keys from %#v.
 func (Credentials) GoString() string { return "[redacted]" }
 
-// Source gives the credentials of the moment. It is asked for each request, so it caches by expiry.
+// Source gives the credentials of the moment. It is asked for each request, so it caches by expiry. A nil one, and empty credentials, sign nothing: the store sees
+// an anonymous request. A store that calls credentials expired makes the client ask once more, with Renew true for the context.
 type Source func(context.Context) (Credentials, error)
+
+type renewKey struct{}
+
+// Renew reports whether a Source must not answer from its cache: the store has refused what it gave.
+func Renew(ctx context.Context) bool {
+	renew, _ := ctx.Value(renewKey{}).(bool)
+	return renew
+}
+
+// NonceHeader is the metadata by which a conditional write knows its own object again after a lost reply. Who sends presigned writes sets it, signed, to a value
+// that is used once.
+const NonceHeader = "x-amz-meta-" + nonceKey
+
+const nonceKey = "signet-put"
 
 // Info describes one object.
 type Info struct {
@@ -84,6 +100,7 @@ type Info struct {
 	Size    int64
 	ETag    string // as the store writes it, quotes included
 	ModTime time.Time
+	Nonce   string // of the conditional write that made it, where the store was asked for one object
 }
 
 // Body is what is written: it can be read again from the start when a request has to be repeated.
@@ -91,6 +108,12 @@ type Body interface {
 	io.ReaderAt
 	Size() int64
 }
+
+// Bytes is a Body that is held in memory.
+func Bytes(b []byte) Body { return bytes.NewReader(b) }
+
+// Section is a Body that is a part of a file.
+func Section(r io.ReaderAt, off, size int64) Body { return io.NewSectionReader(r, off, size) }
 
 // PutOptions are conditions of a write; at most one of them.
 type PutOptions struct {
@@ -129,6 +152,12 @@ type Client interface {
 	Sign(ctx context.Context, s Signing) (Signed, error)
 }
 
+// UploadAborter is what clients offer whose store keeps the parts of unfinished uploads.
+type UploadAborter interface {
+	// AbortUploads aborts the uploads in parts of keys that begin with prefix, if they began before the given time (zero: all). It counts them.
+	AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error)
+}
+
 // Upload is an object that is being written in parts. Exactly one of Complete and Abort ends it.
 type Upload interface {
 	// ID is the store's name of it.
@@ -157,9 +186,12 @@ type Signing struct {
 type Signed struct {
 	Method string
 	URL    string
-	Header http.Header // to be sent as they are, Host not among them
+	Header http.Header // to be sent as they are; Host and Content-Length, which are signed too, are not among them
 	Until  time.Time
 }
 
 // String hides the signature.
 func (s Signed) String() string { return s.Method + " [redacted]" }
+
+// GoString hides the signature from %#v.
+func (s Signed) GoString() string { return s.String() }

@@ -32,7 +32,7 @@ func aboutAttempt(id string, ref *executorv1.AttemptRef) *executorv1.AccessReque
 }
 
 // Access is for the attempt that an executor holds in this session, under the ids that it was launched with; nothing else is answered.
-func TestAccess_OnlyForWhatTheSessionHolds(t *testing.T) {
+func TestAccess_OnlyForWhatTheSessionHolds_J19(t *testing.T) {
 	p, _, c := newPool(t, dispatch.Config{})
 	mine, _ := join(t, c, &executorv1.Register{ExecutorId: "x", Slots: 1})
 	launch(p, &planv1.Task{JobId: "j", Stage: 1, Task: 2, AttemptId: "a", Epoch: 5})

@@ -169,7 +169,9 @@ type Duty struct {
 	Confirmed bool      `json:"confirmed"` // the executor has said that the attempt is over
 	NotBefore time.Time `json:"not_before"`
 	Sweeps    int       `json:"sweeps"`
-	Expiry    *Expiry   `json:"expiry,omitempty"` // in place of a prefix to be swept; Prefix is a name then
+	// Until is when the last access to the prefix has run out that an executor may have; zero: it never had any. The duty is not over before.
+	Until  time.Time `json:"until,omitzero"`
+	Expiry *Expiry   `json:"expiry,omitempty"` // in place of a prefix to be swept; Prefix is a name then
 }
 
 // Expiry is a table's snapshots that are, or are about to be, removed from its metadata. The files that only they needed have to go.

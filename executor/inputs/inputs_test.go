@@ -1,0 +1,262 @@
+package inputs_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/inputs"
+	"github.com/signet-io/signet/executor/signed"
+	"github.com/signet-io/signet/executor/signed/signedtest"
+)
+
+func body(n int) []byte { return bytes.Repeat([]byte("0123456789abcdef"), n/16+1)[:n] }
+
+type bench struct {
+	*signedtest.Attempt
+	cache *inputs.Cache
+	dir   string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	client := signed.New()
+	t.Cleanup(client.Close)
+	return &bench{
+		Attempt: &signedtest.Attempt{Store: signedtest.New(t)}, dir: t.TempDir(),
+		cache: &inputs.Cache{Dir: filepath.Join(t.TempDir(), "objects"), Limit: 1 << 30, Client: client, Retry: signed.Retry{Min: time.Millisecond, Max: 2 * time.Millisecond}},
+	}
+}
+
+func scan(files ...*planv1.PinnedFile) []*planv1.Source {
+	return []*planv1.Source{{View: "v", Kind: &planv1.Source_Table{Table: &planv1.TableScan{Files: files}}}}
+}
+
+func pinned(key string, size int, deletes ...*planv1.DeleteFile) *planv1.PinnedFile {
+	uri := "s3://lake/" + key
+	return &planv1.PinnedFile{Uri: uri, Name: uri, SizeBytes: int64(size), Deletes: deletes}
+}
+
+// Files are where their copies' paths say, under names that end in bucket and key; what the sources were is as it was.
+func TestStage_FilesAndDeletesUnderTheirNames(t *testing.T) {
+	b := newBench(t)
+	keys := []string{"wh/t/data/k=v/x y+%2B.parquet", "wh/t/data/é/z.parquet", "wh/t/data/d.puffin"}
+	for n, k := range keys {
+		b.Put(k, body(1000+n))
+	}
+	task := scan(pinned(keys[0], 1000, &planv1.DeleteFile{Uri: "s3://lake/" + keys[2], SizeBytes: 1002}), pinned(keys[1], 1001), &planv1.PinnedFile{Path: "/local.parquet"})
+	require.True(t, inputs.Any(task))
+	out, err := b.cache.Stage(t.Context(), b, task, b.dir, true)
+	require.NoError(t, err)
+	files := out[0].GetTable().GetFiles()
+	for n, path := range []string{files[0].GetPath(), files[1].GetPath(), files[0].GetDeletes()[0].GetPath()} {
+		require.Equal(t, b.dir+"/lake/"+keys[n], path)
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, body(1000+n), got)
+	}
+	require.Equal(t, "/local.parquet", files[2].GetPath())
+	require.Empty(t, task[0].GetTable().GetFiles()[0].GetPath(), "the task of the scheduler is not touched")
+
+	gets := b.Counted("GET")
+	other := t.TempDir()
+	out, err = b.cache.Stage(t.Context(), b, scan(pinned(keys[0], 1000, &planv1.DeleteFile{Uri: "s3://lake/wh/gone.puffin"})), other, false)
+	require.NoError(t, err, "deletes are left where they are")
+	require.FileExists(t, out[0].GetTable().GetFiles()[0].GetPath())
+	require.Equal(t, gets, b.Counted("GET"), "the next task has it from the cache")
+	require.False(t, inputs.Any(scan(&planv1.PinnedFile{Path: "/x"})))
+}
+
+// Whatever happens to the first answers, what is handed on is the whole file.
+func TestStage_FaultAtEveryAnswer(t *testing.T) {
+	for _, fault := range []signedtest.Fault{
+		signedtest.Before500, signedtest.Cut, signedtest.CutBefore, signedtest.SlowDown, signedtest.Expired, signedtest.HalfBody,
+	} {
+		t.Run(fmt.Sprint(fault), func(t *testing.T) {
+			b := newBench(t)
+			b.Put("x.parquet", body(100_000))
+			b.Meet = func(_ string, n int) signedtest.Fault {
+				if n < 2 || fault == signedtest.HalfBody && n < 12 { // more often than one retry takes: as long as it gets on
+					return fault
+				}
+				return signedtest.None
+			}
+			out, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 100_000)), b.dir, true)
+			require.NoError(t, err)
+			got, err := os.ReadFile(out[0].GetTable().GetFiles()[0].GetPath())
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(body(100_000), got))
+		})
+	}
+}
+
+// S73: an object that is not the one that was planned for is refused, also when it changes between two halves of a body.
+func TestStage_AChangedObjectIsRefused_S73(t *testing.T) {
+	b := newBench(t)
+	b.Put("x.csv", body(1000))
+	file := func(etag string, size int64) []*planv1.Source {
+		return []*planv1.Source{{Kind: &planv1.Source_File{File: &planv1.FileSource{Files: []*planv1.PinnedFile{{Uri: "s3://lake/x.csv", Name: "s3://lake/x.csv", Etag: etag, SizeBytes: size}}}}}}
+	}
+	var want *inputs.Error
+	_, err := b.cache.Stage(t.Context(), b, file(`"0123456789abcdef0123456789abcdef"`, 1000), b.dir, true)
+	require.ErrorAs(t, err, &want)
+	require.Contains(t, err.Error(), "s3://lake/x.csv has changed since the job was planned")
+	_, err = b.cache.Stage(t.Context(), b, file("", 999), b.dir, true)
+	require.ErrorAs(t, err, &want)
+	require.Contains(t, err.Error(), "999 bytes then, 1000 now")
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.csv", 999)), b.dir, true)
+	require.ErrorContains(t, err, "data file s3://lake/x.csv of the table has 1000 bytes, and its manifest says 999")
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("gone.parquet", 1)), b.dir, true)
+	require.ErrorAs(t, err, &want)
+	require.Contains(t, err.Error(), "data file s3://lake/gone.parquet of the table is not there")
+
+	b.Meet = func(_ string, n int) signedtest.Fault {
+		b.Put("x.csv", append(body(99_999), byte('a'+n))) // of the same size
+		return signedtest.HalfBody
+	}
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.csv", 100_000)), b.dir, true)
+	require.ErrorAs(t, err, &want)
+	require.Contains(t, err.Error(), "another object has its name now")
+}
+
+// A store that stays broken is given up. The error names the object, and no signature.
+func TestStage_GivesUp(t *testing.T) {
+	for _, fault := range []signedtest.Fault{signedtest.Before500, signedtest.CutBefore, signedtest.NotAllowed} {
+		b := newBench(t)
+		b.Put("x.parquet", body(10))
+		b.Meet = func(string, int) signedtest.Fault { return fault }
+		_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 10)), b.dir, true)
+		require.ErrorContains(t, err, "s3://lake/x.parquet")
+		require.NotContains(t, err.Error(), "token")
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestPath_NamesThatLeadOutAreRefused(t *testing.T) {
+	b := newBench(t)
+	for _, key := range []string{"a/../../x", "..", "a/./x", "a//x", "a/", "", "x\x00y", strings.Repeat("n", 256)} {
+		_, err := b.cache.Stage(t.Context(), b, scan(pinned(key, 1)), b.dir, true)
+		var want *inputs.Error
+		require.ErrorAs(t, err, &want, "%q", key)
+	}
+	require.Zero(t, b.Counted("GET"))
+	p, err := inputs.Path("/d", "s3a://lake/k=v/x.parquet")
+	require.NoError(t, err)
+	require.Equal(t, "/d/lake/k=v/x.parquet", p)
+}
+
+// Tasks that want one file at a time wait for one of them; if that one is cancelled, another goes on.
+func TestStage_OneFetchForMany(t *testing.T) {
+	b := newBench(t)
+	b.Put("x.parquet", body(5000))
+	first, cancel := context.WithCancel(t.Context())
+	entered, gone := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	b.Meet = func(_ string, n int) signedtest.Fault {
+		if n == 0 {
+			once.Do(func() { close(entered) })
+			<-gone
+			return signedtest.CutBefore
+		}
+		return signedtest.None
+	}
+	lost := make(chan error, 1)
+	go func() {
+		_, err := b.cache.Stage(first, b, scan(pinned("x.parquet", 5000)), t.TempDir(), true)
+		lost <- err
+	}()
+	<-entered
+	var group errgroup.Group
+	dirs := make([]string, 5)
+	for n := range dirs {
+		dirs[n] = t.TempDir()
+		group.Go(func() error {
+			_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 5000)), dirs[n], true)
+			return err
+		})
+	}
+	cancel()
+	require.Error(t, <-lost)
+	close(gone)
+	require.NoError(t, group.Wait())
+	for _, d := range dirs {
+		got, err := os.ReadFile(d + "/lake/x.parquet")
+		require.NoError(t, err)
+		require.Equal(t, body(5000), got)
+	}
+	require.Equal(t, 2, b.Counted("GET"))
+}
+
+// What is kept is bounded, the one that was not used for longest goes first, and who has a file keeps it.
+func TestCache_Bounded(t *testing.T) {
+	b := newBench(t)
+	b.cache.Limit = 2500
+	for _, k := range []string{"a", "b", "c"} {
+		b.Put(k, body(1000))
+	}
+	stage := func(key string) string {
+		dir := t.TempDir()
+		_, err := b.cache.Stage(t.Context(), b, scan(pinned(key, 1000)), dir, true)
+		require.NoError(t, err)
+		return dir + "/lake/" + key
+	}
+	a := stage("a")
+	stage("b")
+	stage("a") // used again
+	stage("c") // b goes
+	require.Equal(t, 3, b.Counted("GET"))
+	stage("a")
+	stage("c")
+	require.Equal(t, 3, b.Counted("GET"))
+	stage("b")
+	require.Equal(t, 4, b.Counted("GET"))
+	names, err := os.ReadDir(b.cache.Dir)
+	require.NoError(t, err)
+	require.Len(t, names, 2)
+	require.FileExists(t, a)
+
+	b.cache.Limit = 0
+	d := stage("a")
+	require.FileExists(t, d, "without a cache each task has its own")
+	names, err = os.ReadDir(b.cache.Dir)
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+// Many files are signed in few requests, and each once.
+func TestStage_SignsManyAtATime(t *testing.T) {
+	b := newBench(t)
+	counted := &counting{Access: b}
+	var files []*planv1.PinnedFile
+	for n := range 200 {
+		k := fmt.Sprintf("f%d.parquet", n)
+		b.Put(k, body(10+n))
+		files = append(files, pinned(k, 10+n))
+	}
+	_, err := b.cache.Stage(t.Context(), counted, scan(files...), b.dir, true)
+	require.NoError(t, err)
+	require.Equal(t, 200, counted.uris)
+	require.LessOrEqual(t, counted.calls, 8)
+}
+
+type counting struct {
+	inputs.Access
+	calls, uris int
+}
+
+func (c *counting) Reads(ctx context.Context, uris []string) ([]*executorv1.SignedRequest, error) {
+	c.calls++
+	c.uris += len(uris)
+	return c.Access.Reads(ctx, uris)
+}
