@@ -22,24 +22,29 @@ type roleSource struct {
 
 	mu    sync.Mutex
 	now   objects.Credentials
+	made  time.Time
 	renew time.Time
 }
+
+// justMade is how young a session is that is not renewed because a store refused one: the refusal was the last one's.
+const justMade = 10 * time.Second
 
 func (r *roleSource) credentials(ctx context.Context) (objects.Credentials, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if now.Before(r.renew) {
+	refused := objects.Renew(ctx) && now.Sub(r.made) > justMade // the store says that they are over, whatever the clock says
+	if !refused && now.Before(r.renew) {
 		return r.now, nil
 	}
 	c, left, err := r.sts.Session(ctx, r.name, "", r.life)
 	if err != nil {
-		if now.Before(r.now.Expires.Add(-time.Minute)) {
+		if !refused && now.Before(r.now.Expires.Add(-time.Minute)) {
 			r.renew = now.Add(10 * time.Second)
 			return r.now, nil
 		}
 		return objects.Credentials{}, err
 	}
-	r.now, r.renew = c, now.Add(left*4/5)
+	r.now, r.made, r.renew = c, now, now.Add(left*4/5)
 	return c, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signet-io/signet/internal/objects"
+	"github.com/signet-io/signet/internal/objects/objectstest"
 )
 
 // fakeSTS answers as STS does.
@@ -165,4 +166,22 @@ func TestRoleSource(t *testing.T) {
 	c, err = r.credentials(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "K2", c.AccessKeyID)
+}
+
+// A session that a store refuses as expired is not taken from the cache once more; one that was just made is.
+func TestRoleSource_RefusedByTheStore(t *testing.T) {
+	f := newFakeSTS(t)
+	server := objectstest.Start(t)
+	r := &roleSource{sts: f.open(t, STSOptions{}), name: "x", life: time.Hour}
+	r.now, r.renew, r.made = objects.Credentials{AccessKeyID: "old", SecretAccessKey: "s", Expires: time.Now().Add(time.Hour)}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	c, err := objects.NewS3(server.Props(), objectstest.Bucket, r.credentials)
+	require.NoError(t, err)
+	server.Fail(objectstest.Fault{Status: http.StatusBadRequest, Code: "ExpiredToken"})
+	_, err = c.Put(t.Context(), "k", objects.Bytes(nil), objects.PutOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "K1", r.now.AccessKeyID)
+	server.Fail(objectstest.Fault{Status: http.StatusBadRequest, Code: "ExpiredToken"})
+	_, err = c.Put(t.Context(), "k", objects.Bytes(nil), objects.PutOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "K1", r.now.AccessKeyID)
 }

@@ -55,8 +55,19 @@ func TestBelow(t *testing.T) {
 		assert.Equal(t, c.want, strings.Join(got, "/"))
 	}
 	for _, c := range [][2]string{
-		{"s3://b/t1", "s3://b/t10/x"}, {"s3://b/t1", "s3://c/t1/x"}, {"s3://b/t1", "gs://b/t1/x"}, {"s3://b/a", "/a/x"}, {"/b/a", "s3://b/a/x"}, {"s3://b/t1", "s3://b/t1/../t2/x"},
-		{"s3://b/t1", "s3://b/T1/x"}, {"s3://b/t1", "s3://B/t1/x"}, {"s3://b/t1", "s3://b//t1/x"}, {"s3://b/t1", "s3://b/t1//x"}, {"/a", "/ab"}, {"/a", "relative"}, {"/a", ""},
+		{"s3://b/t1", "s3://b/t10/x"},
+		{"s3://b/t1", "s3://c/t1/x"},
+		{"s3://b/t1", "gs://b/t1/x"},
+		{"s3://b/a", "/a/x"},
+		{"/b/a", "s3://b/a/x"},
+		{"s3://b/t1", "s3://b/t1/../t2/x"},
+		{"s3://b/t1", "s3://b/T1/x"},
+		{"s3://b/t1", "s3://B/t1/x"},
+		{"s3://b/t1", "s3://b//t1/x"},
+		{"s3://b/t1", "s3://b/t1//x"},
+		{"/a", "/ab"},
+		{"/a", "relative"},
+		{"/a", ""},
 	} {
 		_, err := Below(c[0], c[1])
 		require.ErrorIs(t, err, ErrOutside, "%s in %s", c[1], c[0])

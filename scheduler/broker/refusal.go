@@ -14,6 +14,7 @@ import (
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/internal/objects"
 )
 
 // Kinds of refusal, short.
@@ -105,6 +106,9 @@ func toRefusal(op string, err error) error {
 		}
 		return refuse(m.kind, "%s: %s", op, m.err)
 	}
+	if store := new(objects.Error); errors.As(err, &store) {
+		return refuse(kindRetryable, "%s failed: %s", op, storeTrouble(store))
+	}
 	var errno syscall.Errno // which says what is wrong with the storage, and names nothing
 	switch {
 	case !errors.As(err, &errno):
@@ -113,6 +117,24 @@ func toRefusal(op string, err error) error {
 		return refuse(kindPermanent, "%s: %s", op, errno)
 	}
 	return refuse(kindRetryable, "%s failed: %s", op, errno)
+}
+
+// storeTrouble is what an object store said, without the names of hosts and objects.
+func storeTrouble(e *objects.Error) string {
+	text := "the object store did not answer as it should"
+	for _, known := range []error{objects.ErrDenied, objects.ErrExpired, objects.ErrSkew, objects.ErrNoBucket, objects.ErrRegion, objects.ErrBusy, objects.ErrUnknown} {
+		if errors.Is(e, known) {
+			text = "the object store: " + known.Error()
+			break
+		}
+	}
+	if e.Code != "" {
+		text += " (" + clip(e.Code, maxLogValue) + ")"
+	}
+	if e.Hint != "" {
+		text += "; " + clip(e.Hint, maxLogValue)
+	}
+	return text
 }
 
 // refusals maps sentinels to kinds, the more telling first.
