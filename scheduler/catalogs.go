@@ -11,7 +11,7 @@ import (
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
-	catalogsql "github.com/signet-io/signet/catalog/sql"
+	"github.com/signet-io/signet/catalog/open"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -24,6 +24,8 @@ type catalogEntry struct {
 	catalog catalog.Catalog // nil for a storage sink
 	root    string          // storage sinks: URI without trailing slash
 	stores  storage.Opener  // storage sinks; nil: storage.Local
+
+	sessions *sessions // of attempts; nil: single requests are signed for them
 }
 
 // target is a table that a statement names.
@@ -51,14 +53,12 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
-		case config.CatalogREST:
-			return fmt.Errorf("catalogs.%s.type: rest is not served yet", name)
 		default:
-			cat, err := s.openSQL(ctx, name, c)
+			cat, sessions, err := s.openCatalog(ctx, name, c)
 			if err != nil {
 				return fmt.Errorf("catalogs.%s: %w", name, err)
 			}
-			e.sink, e.catalog = "iceberg", cat
+			e.sink, e.catalog, e.sessions = "iceberg", cat, sessions
 		}
 		s.catalogs[name] = e
 	}
@@ -86,15 +86,14 @@ func (e *catalogEntry) location(ident catalog.Ident) string {
 	return e.root + "/" + storage.TableDir(ident)
 }
 
-func (s *Server) openSQL(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, error) {
-	o := catalogsql.Options{Name: name, CatalogName: c.Name, URI: c.URI, Warehouse: c.Warehouse, Logger: s.log}
-	if secret, ok := c.Secret["password"]; ok {
-		var err error
-		if o.Password, err = secret.Resolve(); err != nil {
-			return nil, err
-		}
+// openCatalog opens a catalog of tables, and what its attempts get.
+func (s *Server) openCatalog(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, *sessions, error) {
+	stores, sessions, err := openStores(c)
+	if err != nil {
+		return nil, nil, err
 	}
-	return catalogsql.Open(ctx, o)
+	cat, err := open.Open(ctx, name, c, open.Deps{Stores: stores, Logger: s.log})
+	return cat, sessions, err
 }
 
 // resolveCatalog finds a catalog by the name a user typed; "" is the default one. What who has nothing to do with, is not there.

@@ -31,7 +31,7 @@ func (s *Server) oweSweeps(tx *journal.Tx, rec *journal.Job) error {
 		}
 		return tx.PutDuty(&journal.Duty{
 			Prefix: a.Prefix, Catalog: a.Catalog, Location: a.Location, Job: a.Job, Attempt: a.ID, NotBefore: now,
-			Confirmed: s.attemptEnded(a.ID), Until: accessEnds(a.Prefix, now),
+			Confirmed: s.attemptEnded(a.ID), Until: s.accessEnds(a, now),
 		})
 	})
 }
@@ -189,9 +189,13 @@ func (s *Server) sweepDue(d *journal.Duty, now time.Time) bool {
 const accessGrace = 5 * time.Minute
 
 // accessEnds is when nobody can write below the prefix of an attempt any more that has ended now: it gets no further access.
-func accessEnds(prefix string, now time.Time) time.Time {
-	if !isRemote(prefix) {
+func (s *Server) accessEnds(a *journal.Attempt, now time.Time) time.Time {
+	if !isRemote(a.Prefix) {
 		return time.Time{}
 	}
-	return now.Add(credentials.Lifetime + accessGrace)
+	life := credentials.Lifetime
+	if e := s.catalogs[a.Catalog]; e == nil || e.sessions != nil {
+		life = credentials.MaxSession
+	}
+	return now.Add(life + accessGrace)
 }
