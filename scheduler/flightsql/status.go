@@ -13,7 +13,7 @@ import (
 
 // jobCodes gives the codes of job errors their gRPC codes; all others are Internal.
 var jobCodes = map[string]codes.Code{
-	"user": codes.InvalidArgument, "not-found": codes.NotFound, "exists": codes.AlreadyExists, "conflict": codes.Aborted, "refused": codes.FailedPrecondition,
+	"user": codes.InvalidArgument, "not-found": codes.NotFound, "denied": codes.PermissionDenied, "exists": codes.AlreadyExists, "conflict": codes.Aborted, "refused": codes.FailedPrecondition,
 	"cancelled": codes.Canceled, "no-executor": codes.Unavailable, "resource": codes.ResourceExhausted, "restart": codes.Aborted,
 }
 

@@ -140,3 +140,38 @@ func TestInit_RefusesWhatItCannotDo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "an older one", string(b))
 }
+
+// A certificate that auth.certificates lists is a principal without a token, on every listener; executors that the scheduler itself starts show theirs.
+func TestInit_CertificatesArePrincipals(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	r := harness.RunCommand(t, "", nil, "init", dir, "--port", fmt.Sprint(harness.FreePort(t)))
+	require.Equal(t, 0, r.Code, r.Err)
+	commands := printed(t, r.Out)
+	path := filepath.Join(dir, "signet.yaml")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text := strings.Replace(string(b), "executors: {local: 0}", "executors: {local: 1, tls_cert: tls/executor.pem, tls_key: tls/executor.key}", 1)
+	text = strings.Replace(text, "  tokens: ", "  certificates:\n    - {cn: admin, principal: robot}\n  tokens: ", 1)
+	text = strings.Replace(text, "    type: sql\n", "    type: sql\n    permissions: [{principals: [robot], allow: [read]}]\n", 1)
+	require.Contains(t, text, "cn: admin")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	_, scheduler := shell(t, commands["Scheduler"])
+	harness.Eventually(t, "the scheduler listens", func() bool { return strings.Contains(scheduler.String(), "listening on") })
+
+	client := strings.TrimSuffix(commands["Client"], ` "SHOW CATALOGS"`)
+	bare := regexp.MustCompile(` --token-file \S+`).ReplaceAllString(client, "")
+	require.NotEqual(t, client, bare)
+	out, err := typed(bare + ` -q --output csv "SELECT 7 AS n"`) // on the executor that the scheduler has started
+	require.NoError(t, err, out)
+	require.Contains(t, out, "n\r\n7\r\n")
+	out, err = typed(bare + ` "CREATE SCHEMA lake.demo"`)
+	require.Error(t, err)
+	require.Contains(t, out, "robot may not create schema lake.demo")
+	out, err = typed(client + ` "SELECT 1"`)
+	require.Error(t, err, "the certificate is one principal's, the token another's")
+	require.Contains(t, out, "another principal's")
+	executors := strings.NewReplacer("tls/client.pem", "tls/executor.pem", "tls/client.key", "tls/executor.key").Replace(bare)
+	out, err = typed(executors + ` "SELECT 1"`)
+	require.Error(t, err, "an executor's certificate is no client's")
+	require.Contains(t, out, "client token")
+}
