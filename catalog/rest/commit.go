@@ -42,7 +42,9 @@ func (c *Catalog) parse(requirements, updates []byte) (*request.Request, error) 
 		return nil, fmt.Errorf("%w: a catalog behind Iceberg's REST protocol cannot hold a request to one metadata file, as %s wants: tables of format version 1 cannot be written "+
 			"there, and snapshots cannot be picked; upgrade the table to version 2, or use a catalog of type sql", catalog.ErrPermanent, catalog.AssertMetadataLocation)
 	}
-	if to := req.MovesTo(); to != "" {
+	if to := req.MovesTo(); to == "" && req.Creates() {
+		return nil, fmt.Errorf("%w: the request creates a table and says no location: servers of this protocol choose none", catalog.ErrPermanent)
+	} else if to != "" {
 		if err := c.checkLocation(to); err != nil {
 			return nil, err
 		}

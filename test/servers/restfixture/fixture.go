@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,8 +22,16 @@ const Required = "SIGNET_REQUIRE_SERVERS"
 
 // Server is a running adapter.
 type Server struct {
-	URL  string
-	http http.Client
+	URL       string
+	warehouse string
+	http      http.Client
+	catalogs  atomic.Int64
+}
+
+// Catalog is another catalog of the same server, which holds nothing yet, with its warehouse.
+func (s *Server) Catalog() (url, warehouse string) {
+	name := fmt.Sprintf("/c%d", s.catalogs.Add(1))
+	return s.URL + name, s.warehouse + name
 }
 
 // Start starts one with its tables below warehouse, and stops it when the test ends. Settings are name=value: oauth=id:secret wants client credentials,
@@ -73,7 +82,7 @@ func Start(t testing.TB, warehouse string, settings ...string) *Server {
 	select {
 	case url, ok := <-ready:
 		if ok {
-			return &Server{URL: url}
+			return &Server{URL: url, warehouse: warehouse}
 		}
 	case <-time.After(60 * time.Second):
 	}
