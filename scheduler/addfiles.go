@@ -17,7 +17,7 @@ import (
 )
 
 func init() {
-	register("add_files", func(s *Server, j *job, c *procedureCall) error {
+	register("add_files", toInsert, func(s *Server, j *job, c *procedureCall) error {
 		st := &sql.AddFiles{Files: []string{c.text("source")}, Copy: c.flag("copy"), CheckDuplicates: true}
 		if v, ok := c.args["check_duplicate_files"].(bool); ok {
 			st.CheckDuplicates = v

@@ -163,6 +163,9 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	s.tidy(entry, d.Location, d.Prefix)
 	d.Sweeps++
 	return s.journal.Update(func(tx *journal.Tx) error {
+		if err := s.auditSwept(tx, &d, int64(n)); err != nil {
+			return err
+		}
 		now := time.Now()
 		switch over := d.Confirmed || d.Sweeps > 1 || mutant.On("scheduler/swept-once"); {
 		case over && (now.After(d.Until) || mutant.On("scheduler/swept-before-access-ends")):

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,9 +39,8 @@ func Start(t testing.TB, warehouse string, settings ...string) *Server {
 	t.Helper()
 	dir := filepath.Join(harness.Root(), "test/servers/restfixture")
 	lib := filepath.Join(harness.Root(), ".cache/rest-lib")
-	jars, _ := filepath.Glob(filepath.Join(lib, "iceberg-core-*-tests.jar"))
 	java, err := exec.LookPath("java")
-	if len(jars) == 0 || err != nil {
+	if _, gone := os.Stat(filepath.Join(lib, "complete")); gone != nil || err != nil {
 		missing(t, "Iceberg's REST adapter needs Java 17 and the jars of `make servers`")
 	}
 	args := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(lib, "*")}
@@ -53,10 +51,9 @@ func Start(t testing.TB, warehouse string, settings ...string) *Server {
 		t.Fatal(err)
 	}
 	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = harness.Start(cmd)
 	}
 	if err != nil {
 		t.Fatal(err)
