@@ -40,7 +40,8 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	if n := len(r.GetReads()) + len(r.GetPuts()); n > maxAccessFiles {
 		return nil, fmt.Errorf("%w: it asks for %d files at a time, and may ask for %d", credentials.ErrRefused, n, maxAccessFiles)
 	}
-	sources, err := analysisSources(analysis), error(nil)
+	sources := analysisSources(analysis)
+	var err error
 	var a *attempt
 	if ref := r.GetAttempt(); ref != nil {
 		if a, err = s.openAs(ref); err != nil {

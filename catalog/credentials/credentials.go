@@ -50,7 +50,7 @@ const Lifetime = 15 * time.Minute
 
 // CheckName accepts one segment of a key that stands for itself in every store, whatever is put behind it.
 func CheckName(name string) error {
-	reason := ""
+	var reason string
 	switch {
 	case name == "" || name == "." || name == "..":
 		reason = "it is no name"
@@ -79,7 +79,7 @@ func checkPut(p *Put) error {
 			kinds++
 		}
 	}
-	reason := ""
+	var reason string
 	switch {
 	case kinds > 1:
 		reason = "it asks for several things at a time"

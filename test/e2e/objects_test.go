@@ -132,6 +132,33 @@ func TestObjects_KeysStayInTheScheduler(t *testing.T) {
 	}))
 }
 
+// Whatever the store does to one request, whoever sends it, a statement has its one effect; names mean the same there as locally.
+func TestObjects_FaultAtEveryRequest(t *testing.T) {
+	t.Parallel()
+	c, store := onObjects(t, 1, harness.Options{})
+	const table = `s3.s."a b%2B+?#*[x]é''$"`
+	c.SQL("CREATE SCHEMA s3.s; CREATE TABLE " + table + " (i BIGINT)")
+	rows := 0
+	for _, method := range []string{http.MethodPut, http.MethodGet, http.MethodHead} {
+		for _, fault := range []objectstest.Fault{
+			{Status: http.StatusInternalServerError, Code: "InternalError"}, {Apply: true, Status: http.StatusInternalServerError, Code: "InternalError"},
+			{Status: http.StatusServiceUnavailable, Code: "SlowDown"}, {Apply: true}, {},
+		} {
+			for skip := range 3 {
+				fault.Method, fault.Skip = method, skip
+				store.Fail(fault)
+			}
+			c.SQL("INSERT INTO " + table + " SELECT i FROM range(10) r(i)")
+			rows += 10
+			require.Equal(t, fmt.Sprint(rows), c.Value("SELECT count(*) FROM "+table), "%+v", fault)
+			c.SQL("DELETE FROM " + table + " WHERE i = 3")
+			rows--
+		}
+	}
+	require.Equal(t, fmt.Sprint(rows), c.Value("SELECT count(*) FROM "+table))
+	require.Zero(t, uploads(t, store))
+}
+
 // An executor that is killed in the middle of an upload leaves nothing: the task runs elsewhere, and what was begun is swept when the job has ended.
 func TestObjects_ExecutorKilledInTheMiddleOfAnUpload(t *testing.T) {
 	t.Parallel()
