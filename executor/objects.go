@@ -15,8 +15,8 @@ import (
 	"github.com/signet-io/signet/executor/upload"
 )
 
-// Files in object stores: this process has neither their clients nor credentials for them. What it reads and writes of them are single requests that the scheduler has signed
-// for the attempt, or for the analysis.
+// Files in object stores: this process has no credentials for them. What it reads of them are single requests that the scheduler has signed for the attempt, or for the
+// analysis; what it writes likewise, or with a session that the store bounds to the attempt's prefix.
 
 // inputsDir is where an attempt's or analysis' files of object stores are named.
 func inputsDir(dir string) string { return filepath.Join(dir, "in") }
@@ -28,7 +28,7 @@ func (e *Executor) storeOf(a *attempt) upload.Store {
 
 func (e *Executor) storeFor(ref *executorv1.AttemptRef, prefix string) upload.Store {
 	if upload.IsRemote(prefix) {
-		return &upload.Remote{Signer: access{e: e, attempt: ref}, Client: e.objects}
+		return &upload.Remote{Signer: &storeSession{access: access{e: e, attempt: ref}, prefix: prefix}, Client: e.objects}
 	}
 	return e.cfg.Store
 }

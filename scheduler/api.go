@@ -54,7 +54,12 @@ func (a *clientAPI) Watch(r *schedulerv1.WatchRequest, st grpc.ServerStreamingSe
 	if err != nil {
 		return err
 	}
+	pace := time.NewTimer(0) // runs out when the next status may be sent
+	defer pace.Stop()
 	for {
+		if err := a.paced(st.Context(), j, pace); err != nil {
+			return err
+		}
 		snap, changed := j.snapshot()
 		if mutant.On("scheduler/end-not-sent") && isTerminal(snap.State) {
 			return nil
@@ -65,12 +70,38 @@ func (a *clientAPI) Watch(r *schedulerv1.WatchRequest, st grpc.ServerStreamingSe
 		if isTerminal(snap.State) {
 			return nil
 		}
+		pace.Reset(watchPause)
 		select {
 		case <-changed:
 		case <-st.Context().Done():
 			return st.Context().Err()
 		case <-a.s.stopping:
-			return status.Error(codes.Unavailable, "the scheduler is stopping; the job goes on when it is back")
+			return errStopping
+		}
+	}
+}
+
+// watchPause is the least time between two statuses of a job that runs. A short statement has a dozen of them, which nobody can look at; its end is sent at
+// once.
+const watchPause = 100 * time.Millisecond
+
+var errStopping = status.Error(codes.Unavailable, "the scheduler is stopping; the job goes on when it is back")
+
+// paced waits for the pace or for the job's end, whichever is first.
+func (a *clientAPI) paced(ctx context.Context, j *job, pace *time.Timer) error {
+	for {
+		ended, changed := j.ended()
+		if ended {
+			return nil
+		}
+		select {
+		case <-pace.C:
+			return nil
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.s.stopping:
+			return errStopping
 		}
 	}
 }

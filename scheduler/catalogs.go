@@ -23,6 +23,8 @@ type catalogEntry struct {
 	catalog catalog.Catalog // nil for a storage sink
 	root    string          // storage sinks: URI without trailing slash
 	stores  storage.Opener  // storage sinks; nil: storage.Local
+
+	sessions *sessions // of attempts; nil: single requests are signed for them
 }
 
 // target is a table that a statement names.
@@ -49,11 +51,11 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
 		default:
-			cat, err := open.Open(ctx, name, c, open.Deps{Logger: s.log})
+			cat, sessions, err := s.openCatalog(ctx, name, c)
 			if err != nil {
 				return fmt.Errorf("catalogs.%s: %w", name, err)
 			}
-			e.sink, e.catalog = "iceberg", cat
+			e.sink, e.catalog, e.sessions = "iceberg", cat, sessions
 		}
 		s.catalogs[name] = e
 	}
@@ -79,6 +81,16 @@ func (e *catalogEntry) opener(id catalog.Ident) storage.Opener {
 // location is where a storage sink's table lies.
 func (e *catalogEntry) location(ident catalog.Ident) string {
 	return e.root + "/" + storage.TableDir(ident)
+}
+
+// openCatalog opens a catalog of tables, and what its attempts get.
+func (s *Server) openCatalog(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, *sessions, error) {
+	stores, sessions, err := openStores(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	cat, err := open.Open(ctx, name, c, open.Deps{Stores: stores, Logger: s.log})
+	return cat, sessions, err
 }
 
 // resolveCatalog finds a catalog by the name a user typed; "" is the default one.

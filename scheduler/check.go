@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/signet-io/signet/catalog"
-	"github.com/signet-io/signet/catalog/open"
 	"github.com/signet-io/signet/scheduler/checkup"
 	"github.com/signet-io/signet/scheduler/config"
 )
@@ -33,7 +32,10 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 			report(checkup.Step{Catalog: name, Name: "storage", State: checkup.Skipped, Detail: "a storage sink's tables are its plugin's business"})
 			continue
 		}
-		t := checkup.Target{Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Open: func(ctx context.Context) (catalog.Catalog, error) { return open.Open(ctx, name, c, open.Deps{Logger: s.log}) }}
+		t := checkup.Target{Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Open: func(ctx context.Context) (catalog.Catalog, error) {
+			cat, _, err := s.openCatalog(ctx, name, c)
+			return cat, err
+		}}
 		within, cancel := context.WithTimeout(ctx, patience)
 		checkup.Run(within, t, report)
 		cancel()

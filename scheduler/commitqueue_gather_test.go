@@ -15,7 +15,7 @@ func (q *turns) endAfter(d time.Duration) {
 	synctest.Wait()
 }
 
-// Behind a shared turn those are waited for that are on their way, but no longer than the last turn took.
+// Behind a shared turn those are waited for that are on their way, for each no longer than the last turn took.
 func TestCommitQueue_GathersWhereManyCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTurns(t)
@@ -40,9 +40,9 @@ func TestCommitQueue_GathersWhereManyCome(t *testing.T) {
 		later()
 		synctest.Wait()
 		require.Len(t, q.turned(), 2)
-		time.Sleep(9 * time.Millisecond)
+		time.Sleep(19 * time.Millisecond)
 		synctest.Wait()
-		require.Len(t, q.turned(), 2)
+		require.Len(t, q.turned(), 2, "another may come after that one")
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, []string{"c", "d"}, q.turned()[2], "as long as the last turn took, and no longer")
@@ -54,6 +54,33 @@ func TestCommitQueue_GathersWhereManyCome(t *testing.T) {
 		require.Equal(t, []string{"e", "f"}, q.turned()[3], "nobody else comes")
 		q.endAfter(time.Hour)
 		require.Empty(t, q.tables, "nothing is kept of a table that nobody commits to")
+	})
+}
+
+// However many come, one after another, the first does not wait for all of them.
+func TestCommitQueue_GathersForNoLongerThanFourTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTurns(t)
+		never := q.expect("t")
+		for _, name := range []string{"a", "b", "c"} {
+			q.commit(t.Context(), name, "k", "t")
+		}
+		q.endAfter(time.Hour)
+		q.commit(t.Context(), "0", "k", "t")
+		q.endAfter(10 * time.Millisecond)
+		for _, name := range []string{"1", "2", "3", "4"} {
+			require.Len(t, q.turned(), 2)
+			time.Sleep(9 * time.Millisecond)
+			q.commit(t.Context(), name, "k", "t")
+			synctest.Wait()
+		}
+		require.Len(t, q.turned(), 2)
+		time.Sleep(4 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, []string{"0", "1", "2", "3", "4"}, q.turned()[2])
+		q.endAfter(0)
+		never()
+		require.Empty(t, q.tables)
 	})
 }
 

@@ -163,9 +163,11 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 		return nil, err
 	}
 	if j.preparable(p, def) {
-		if spec := s.preparedAppend(ctx, j, p, plugin); spec != nil {
+		spec, asked := s.preparedAppend(ctx, j, p, plugin)
+		if spec != nil {
 			return spec, nil
 		}
+		defer asked()
 	}
 	lease, sink, err := s.lease(ctx, t, broker.LeaseSpec{
 		JobID: j.id, Mode: mode, Branch: p.branch, AllowCreate: mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Location: p.location,

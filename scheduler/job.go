@@ -166,6 +166,13 @@ func (j *job) snapshot() (*schedulerv1.Job, <-chan struct{}) {
 	return j.describe(), j.changed
 }
 
+// ended tells whether clients see the job as ended, and gives the channel that is closed at its next change.
+func (j *job) ended() (bool, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return isTerminal(j.state), j.changed
+}
+
 // describe is called with mu held.
 func (j *job) describe() *schedulerv1.Job {
 	out := &schedulerv1.Job{

@@ -19,8 +19,9 @@ import (
 type prepared struct {
 	loads flights[*catalog.Table]
 
-	mu    sync.Mutex
-	specs map[string]preparedSpec // by table and branch
+	mu     sync.Mutex
+	specs  map[string]preparedSpec  // by table and branch
+	asking map[string]chan struct{} // closed when the sink has been asked; by table, branch and metadata
 }
 
 type preparedSpec struct {
@@ -44,26 +45,76 @@ func (j *job) preparable(p *planned, def *sinkv1.TableDefinition) bool {
 	return p.adds == nil && j.wapID(p) == "" && p.mode == sinkv1.WriteMode_WRITE_MODE_APPEND && def == nil && p.scope == nil && p.operation == "" && p.target.entry.catalog != nil
 }
 
-// preparedAppend is the remembered spec of an append, if the table is where it was then; nil: the sink has to be asked.
-func (s *Server) preparedAppend(ctx context.Context, j *job, p *planned, plugin *host.Plugin) *planv1.WriteSpec {
+// preparedRounds bounds how often an append waits for what another one asks the sink: the table may move each time.
+const preparedRounds = 3
+
+// preparedAppend is the remembered spec of an append, if the table is where it was then; nil: the sink has to be asked. A commit lets many appends come back
+// at one time, to a table that has moved: one of them asks, and the others wait for what it will remember. asked is to be called when that is so.
+func (s *Server) preparedAppend(ctx context.Context, j *job, p *planned, plugin *host.Plugin) (spec *planv1.WriteSpec, asked func()) {
+	for range preparedRounds {
+		spec, metadata := s.rememberedAppend(ctx, j, p, plugin)
+		if spec != nil || metadata == "" {
+			return spec, func() {}
+		}
+		others, asked := s.prepared.ask(preparedKey(p) + "\x00" + metadata)
+		if others == nil {
+			return nil, asked
+		}
+		select {
+		case <-others:
+		case <-ctx.Done():
+			return nil, func() {}
+		}
+	}
+	return nil, func() {}
+}
+
+// ask gives the turn to ask the sink about a table, or what is closed when somebody who has it has done so.
+func (p *prepared) ask(key string) (others <-chan struct{}, asked func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.asking[key]; c != nil {
+		return c, nil
+	}
+	if p.asking == nil {
+		p.asking = map[string]chan struct{}{}
+	}
+	c := make(chan struct{})
+	p.asking[key] = c
+	return nil, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.asking, key)
+		close(c)
+	}
+}
+
+// rememberedAppend is the remembered spec, if it is good for the table as it is now. Otherwise metadata is where the table is; empty: that is not known, or
+// nothing was ever remembered of it.
+func (s *Server) rememberedAppend(ctx context.Context, j *job, p *planned, plugin *host.Plugin) (spec *planv1.WriteSpec, metadata string) {
 	key := preparedKey(p)
 	known, ok := s.prepared.get(key)
 	if !ok || known.plugin != plugin {
-		return nil
+		return nil, ""
 	}
 	t, err := s.prepared.loads.do(ctx, key, func() (*catalog.Table, error) {
 		ctx, cancel := context.WithTimeout(s.ctx, loadTimeout)
 		defer cancel()
 		return p.target.entry.catalog.Load(ctx, p.target.ident)
 	})
-	if err != nil || t.MetadataLocation != known.metadata {
-		return nil
+	if err != nil {
+		return nil, ""
+	}
+	if t.MetadataLocation != known.metadata {
+		if known, ok = s.prepared.get(key); !ok || known.plugin != plugin || t.MetadataLocation != known.metadata { // remembered meanwhile
+			return nil, t.MetadataLocation
+		}
 	}
 	if s.checkData(p.target.entry, t.Location, known.spec.GetDataLocation()) != nil {
-		return nil
+		return nil, ""
 	}
 	s.noteTableAt(j, p.target, t.Location)
-	return proto.CloneOf(known.spec)
+	return proto.CloneOf(known.spec), t.MetadataLocation
 }
 
 func (p *prepared) get(key string) (preparedSpec, bool) {

@@ -55,8 +55,9 @@ func (s *Server) runWrite(w *writeState, planner plan.Planner, first plan.Batch,
 	if err != nil {
 		return s.endWrite(w, err)
 	}
-	if !w.isSession() {
-		go w.stage().begin() // the sink loads the table while tasks run
+	if !w.isSession() && (len(w.tasks) != 1 || !s.commits.crowded(w.target.String())) {
+		// The sink loads the table while tasks run. Where many append, it has done so for others, and the only manifest goes with what opens its stream.
+		go w.stage().begin()
 	}
 	start := time.Now()
 	if err := l.run(); err != nil {

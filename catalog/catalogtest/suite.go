@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -93,11 +91,7 @@ func testCreate(t *testing.T, c catalog.Catalog, q Quirks) {
 
 	raw, err := c.RawMetadata(ctx, got)
 	require.NoError(t, err)
-	path, err := storage.LocalPath(got.MetadataLocation)
-	require.NoError(t, err)
-	onDisk, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(onDisk), string(raw), "verbatim")
+	assert.Equal(t, readFile(t, c, got, got.MetadataLocation), string(raw), "verbatim")
 
 	_, err = c.Create(ctx, made.Ident, Spec())
 	require.ErrorIs(t, err, catalog.ErrExists)
@@ -153,9 +147,7 @@ func testDrop(t *testing.T, c catalog.Catalog, q Quirks) {
 	_, err := c.Load(ctx, tbl.Ident)
 	require.ErrorIs(t, err, catalog.ErrNotFound)
 	require.ErrorIs(t, c.Drop(ctx, tbl.Ident), catalog.ErrNotFound)
-	path, err := storage.LocalPath(tbl.MetadataLocation)
-	require.NoError(t, err)
-	assert.FileExists(t, path)
+	assert.NotEmpty(t, readFile(t, c, tbl, tbl.MetadataLocation))
 }
 
 func testNamespaces(t *testing.T, c catalog.Catalog, q Quirks) {
@@ -234,7 +226,7 @@ func testOddNames(t *testing.T, c catalog.Catalog, q Quirks) {
 			t.Fatalf("%q and %s share %s", id, other, tbl.Location)
 		}
 		seen[tbl.Location] = id.String()
-		assert.Regexp(t, `^file:///.*/[A-Za-z0-9_~.-]+/[A-Za-z0-9_~-]+$`, tbl.Location, "every engine reads this path the same way")
+		assert.Regexp(t, `^(file:///|s3://).*/[A-Za-z0-9_~.-]+/[A-Za-z0-9_~-]+$`, tbl.Location, "every engine reads this path the same way")
 	}
 	// No location lies in another, and every table is still itself.
 	for a := range seen {
@@ -412,20 +404,8 @@ func testConcurrent(t *testing.T, c catalog.Catalog, q Quirks) {
 	assert.Len(t, now.Metadata.Snapshots(), writers*each)
 	assert.EqualValues(t, writers*each, now.Metadata.LastSequenceNumber())
 	if !q.OwnFiles {
-		assert.Equal(t, writers*each+1, metadataFiles(t, now), "one metadata file for each commit, none for conflicts")
+		assert.Equal(t, writers*each+1, metadataFiles(t, c, now), "one metadata file for each commit, none for conflicts")
 	}
-}
-
-func metadataFiles(t *testing.T, tbl *catalog.Table) int {
-	t.Helper()
-	path, err := storage.LocalPath(tbl.Location)
-	require.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(path, "metadata", "*.metadata.json"))
-	require.NoError(t, err)
-	all, err := os.ReadDir(filepath.Join(path, "metadata"))
-	require.NoError(t, err)
-	require.Len(t, all, len(files), "nothing else is there")
-	return len(files)
 }
 
 func testStaged(t *testing.T, c catalog.Catalog, q Quirks) {
@@ -439,9 +419,10 @@ func testStaged(t *testing.T, c catalog.Catalog, q Quirks) {
 	loc, err := c.DefaultLocation(ctx, id)
 	require.NoError(t, err)
 	// Data files are there before the table is.
-	path, err := storage.LocalPath(loc)
+	st, err := c.Store(ctx, id, loc)
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(path, "data"), 0o755))
+	_, err = st.PutIfAbsent(ctx, loc+"/data/x", strings.NewReader("x"))
+	require.NoError(t, err)
 	want := uuid.NewString()
 	reqs, ups = Staged(want, loc, 42)
 	tbl, err := c.Commit(ctx, id, reqs, ups)
@@ -493,7 +474,7 @@ func testStagedRace(t *testing.T, c catalog.Catalog, q Quirks) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 100+won, tbl.Metadata.CurrentSnapshot().SnapshotID)
 	if !q.OwnFiles {
-		assert.Equal(t, 1, metadataFiles(t, tbl))
+		assert.Equal(t, 1, metadataFiles(t, c, tbl))
 	}
 }
 
@@ -543,8 +524,7 @@ func testLocations(t *testing.T, c catalog.Catalog, q Quirks) {
 	own, err := c.Create(ctx, catalog.Ident{"demo", "own"}, spec)
 	require.NoError(t, err)
 	assert.Equal(t, spec.Location, own.Location)
-	path := strings.TrimPrefix(own.Location, "file://")
-	assert.DirExists(t, filepath.Join(path, "metadata"), "raw, not decoded")
+	assert.Equal(t, 1, metadataFiles(t, c, own), "raw, not decoded")
 	st, err := c.Store(ctx, own.Ident, own.Location)
 	require.NoError(t, err)
 	_, err = st.Rel(tbl.MetadataLocation)
@@ -565,7 +545,7 @@ func testNoOrphans(t *testing.T, c catalog.Catalog, q Quirks) {
 		require.ErrorIs(t, err, catalog.ErrExists)
 	}
 	if !q.OwnFiles {
-		assert.Equal(t, 2, metadataFiles(t, now))
+		assert.Equal(t, 2, metadataFiles(t, c, now))
 	}
 }
 

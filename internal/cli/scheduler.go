@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/signet-io/signet/internal/heapfloor"
 	"github.com/signet-io/signet/scheduler/config"
 )
 
@@ -35,6 +36,9 @@ func (a *app) schedulerCommand() *cobra.Command {
 	return cmd
 }
 
+// heapFloor is the garbage that a scheduler leaves alone, in bytes.
+const heapFloor = 32 << 20
+
 // serve runs a scheduler and its local executors until a signal.
 func (a *app) serve(ctx context.Context, cfg *config.Config) (err error) {
 	lock, err := lockDir(cfg.DataDir)
@@ -43,6 +47,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	log := newLogger(a.streams.Err, cfg.Log)
+	heapfloor.Set(heapFloor)
 	s, err := startScheduler(ctx, cfg, log, 0)
 	if err != nil {
 		return &exitError{code: ExitUnreachable, err: err}

@@ -19,6 +19,8 @@ const (
 	MaxPayload = MaxMessage - 64<<10
 	// Chunk is the largest payload of one message of a stream, in bytes.
 	Chunk = 1 << 20
+	// workers of a server take the calls. A call whose goroutine is its own grows a stack each time; with more calls than workers the others get one.
+	workers = 16
 )
 
 // ServerOptions are the options of every server.
@@ -26,6 +28,7 @@ func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessage),
 		grpc.MaxSendMsgSize(MaxMessage),
+		grpc.NumStreamWorkers(workers),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 20 * time.Second}),
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/heapfloor"
 	"github.com/signet-io/signet/internal/rpc"
 	"github.com/signet-io/signet/plugins/protocol"
 )
@@ -43,6 +44,9 @@ func run(sink Sink, args []string, stdout, errout io.Writer) int {
 	return 0
 }
 
+// heapFloor is the garbage that a plugin leaves alone, in bytes.
+const heapFloor = 16 << 20
+
 func serve(sink Sink) error {
 	out, err := shieldStdout()
 	if err != nil {
@@ -53,6 +57,7 @@ func serve(sink Sink) error {
 	if _, err := describe(sink); err != nil {
 		return err
 	}
+	heapfloor.Set(heapFloor)
 	life := newLife()
 	go life.watchSignals()
 	go life.watchParent()
