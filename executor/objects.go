@@ -38,7 +38,7 @@ func (e *Executor) stage(a *attempt, dir string) error {
 	if !inputs.Any(a.task.GetSources()) {
 		return nil
 	}
-	sources, err := e.cache.Stage(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir), true)
+	sources, err := e.cache.Stage(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir), inputs.All)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,11 @@ func (e *Executor) stageAnalysis(req *executorv1.Analyze) (_ *executorv1.Analyze
 			e.log.Warn("cannot remove scratch", "directory", dir, "error", err)
 		}
 	}
-	staged, err := e.cache.Stage(e.life, access{e: e, analysis: req.GetRequestId()}, sources, dir, req.GetSplice() != nil)
+	need := inputs.Schemas
+	if req.GetSplice() != nil || req.GetAddFiles() != nil { // which look at pages
+		need = inputs.All
+	}
+	staged, err := e.cache.Stage(e.life, access{e: e, analysis: req.GetRequestId()}, sources, dir, need)
 	if err != nil {
 		remove()
 		return req, nil, planError(e.life, nil, e.scratch.Path, err)

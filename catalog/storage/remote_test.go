@@ -224,3 +224,12 @@ func TestOpener(t *testing.T) {
 	_, err = storage.Local.Open(context.Background(), "s3://b/x")
 	require.ErrorIs(t, err, storage.ErrUnsupported)
 }
+
+func TestRemote_RealConformance(t *testing.T) {
+	storagetest.Run(t, func(t *testing.T) storagetest.Env {
+		p, bucket, prefix := objectstest.Real(t)
+		o, err := storage.NewOpener(storage.Root{Props: p, Source: objects.Static(p)})
+		require.NoError(t, err)
+		return storagetest.Env{Location: "s3://" + bucket + "/" + prefix + "/t1", Sibling: "s3://" + bucket + "/" + prefix + "/t10", Open: o.Open, Remote: true}
+	})
+}
