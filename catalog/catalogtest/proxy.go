@@ -103,7 +103,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.answer(w)
 		return
 	}
-	res, answer, err := p.pass(r, body)
+	status, header, answer, err := p.pass(r, body)
 	switch {
 	case err != nil:
 		panic(http.ErrAbortHandler)
@@ -111,34 +111,34 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.answer(w)
 		return
 	}
-	for k, v := range res.Header {
+	for k, v := range header {
 		w.Header()[k] = v
 	}
 	if !broken {
-		w.WriteHeader(res.StatusCode)
+		w.WriteHeader(status)
 		_, _ = w.Write(answer)
 		return
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer)+1))
-	w.WriteHeader(res.StatusCode)
+	w.WriteHeader(status)
 	_, _ = w.Write(answer[:len(answer)/2])
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-func (p *Proxy) pass(r *http.Request, body []byte) (*http.Response, []byte, error) {
+func (p *Proxy) pass(r *http.Request, body []byte) (status int, header http.Header, answer []byte, err error) {
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, p.target+r.RequestURI, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	out.Header, out.GetBody = r.Header, nil
 	res, err := p.client.RoundTrip(out)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	return res, answer, err
+	answer, err = io.ReadAll(res.Body)
+	return res.StatusCode, res.Header, answer, err
 }
 
 func (f HTTPFault) answer(w http.ResponseWriter) {

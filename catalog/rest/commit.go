@@ -10,6 +10,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/internal/request"
+	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/rawjson"
 )
 
@@ -164,6 +165,9 @@ func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request.Req
 	}
 	if otherwise == refused {
 		return nil, fmt.Errorf("%w: %w", catalog.ErrPermanent, cause)
+	}
+	if mutant.On("rest/believe-409") {
+		return nil, fmt.Errorf("%w: %w", catalog.ErrConflict, cause)
 	}
 	return nil, unknown(cause, nil)
 }

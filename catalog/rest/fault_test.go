@@ -41,7 +41,7 @@ func requireOutcome(t *testing.T, want, got error) {
 	}
 }
 
-// Every class of outcomes of a commit. The table that is written to is as the request wants it (fits), has moved on, is gone, or holds the request already.
+// Every class of outcomes of a commit. The table that is written to is as the request wants it (fits), has moved on, is gone, or holds the request already (S68).
 func TestCommit_Outcomes(t *testing.T) {
 	const (
 		fits = iota
