@@ -117,7 +117,7 @@ fmt: $(GOLANGCI) ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: servers
-servers: $(TOOLS)/weed ## Build the servers that tests of catalogs and object stores run against, where they are there: SeaweedFS (5 minutes)
+servers: $(TOOLS)/weed $(CACHE)/rest-lib/complete ## Build the servers that tests of catalogs and object stores run against, where they are there: SeaweedFS (5 minutes), Iceberg's REST adapter (needs Maven and Java 17)
 
 .PHONY: interop
 interop: build ## Have PyIceberg and Spark read what Signet writes, and write beside it (needs Python 3.11, Java 17, Maven)
@@ -152,6 +152,11 @@ $(GOLANGCI):
 $(TOOLS)/weed: test/servers/weed/build/go.mod
 	@mkdir -p $(TOOLS)
 	cd test/servers/weed/build && CGO_ENABLED=0 go build -o $@ github.com/seaweedfs/seaweedfs/weed
+	touch $@
+
+$(CACHE)/rest-lib/complete: test/servers/restfixture/pom.xml
+	rm -rf $(@D) && mkdir -p $(@D)
+	mvn --quiet --batch-mode -f $< org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=$(@D)
 	touch $@
 
 $(BUF):

@@ -16,6 +16,8 @@ type Table struct {
 	Location         string // as the table's metadata says it
 	MetadataLocation string // the metadata.json this was read from
 	Metadata         table.Metadata
+	// Raw is the metadata as the catalog itself gave it; nil where it only said where the file is. Nobody changes it.
+	Raw []byte
 }
 
 // CreateSpec is what a new table consists of. The three documents are Iceberg REST JSON; PartitionSpec and SortOrder may be

@@ -15,8 +15,8 @@ import (
 	"github.com/signet-io/signet/executor/upload"
 )
 
-// Files in object stores: this process has neither their clients nor credentials for them. What it reads and writes of them are single requests that the scheduler has signed
-// for the attempt, or for the analysis.
+// Files in object stores: this process has no credentials for them. What it reads of them are single requests that the scheduler has signed for the attempt, or for the
+// analysis; what it writes likewise, or with a session that the store bounds to the attempt's prefix.
 
 // inputsDir is where an attempt's or analysis' files of object stores are named.
 func inputsDir(dir string) string { return filepath.Join(dir, "in") }
@@ -28,7 +28,7 @@ func (e *Executor) storeOf(a *attempt) upload.Store {
 
 func (e *Executor) storeFor(ref *executorv1.AttemptRef, prefix string) upload.Store {
 	if upload.IsRemote(prefix) {
-		return &upload.Remote{Signer: access{e: e, attempt: ref}, Client: e.objects}
+		return &upload.Remote{Signer: &storeSession{access: access{e: e, attempt: ref}, prefix: prefix}, Client: e.objects}
 	}
 	return e.cfg.Store
 }
@@ -38,7 +38,7 @@ func (e *Executor) stage(a *attempt, dir string) error {
 	if !inputs.Any(a.task.GetSources()) {
 		return nil
 	}
-	sources, err := e.cache.Stage(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir), true)
+	sources, err := e.cache.Stage(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir), inputs.All)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,11 @@ func (e *Executor) stageAnalysis(req *executorv1.Analyze) (_ *executorv1.Analyze
 			e.log.Warn("cannot remove scratch", "directory", dir, "error", err)
 		}
 	}
-	staged, err := e.cache.Stage(e.life, access{e: e, analysis: req.GetRequestId()}, sources, dir, req.GetSplice() != nil)
+	need := inputs.Schemas
+	if req.GetSplice() != nil || req.GetAddFiles() != nil { // which look at pages
+		need = inputs.All
+	}
+	staged, err := e.cache.Stage(e.life, access{e: e, analysis: req.GetRequestId()}, sources, dir, need)
 	if err != nil {
 		remove()
 		return req, nil, planError(e.life, nil, e.scratch.Path, err)

@@ -54,6 +54,18 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	if out.Reads, err = s.signReads(ctx, sources, r.GetReads(), &until); err != nil {
 		return nil, err
 	}
+	if r.GetWrite() {
+		session := start.Add(credentials.MaxSession)
+		if out.Write, err = s.writeSession(ctx, a, &session); err != nil {
+			return nil, err
+		}
+		if out.Write != nil { // with which the executor signs by itself
+			r.Puts = nil
+			if len(r.GetReads()) == 0 || session.Before(until) {
+				until = session
+			}
+		}
+	}
 	if out.Puts, err = s.signPuts(ctx, a, r.GetPuts(), &until); err != nil {
 		return nil, err
 	}
@@ -64,6 +76,20 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	}
 	out.ValidMillis = max(until.Sub(start).Milliseconds(), 1)
 	return out, nil
+}
+
+// writes is the write that the attempt is a part of.
+func (a *attempt) writes() (*writeState, error) {
+	var w *writeState
+	if a != nil {
+		a.job.mu.Lock()
+		w = a.job.write
+		a.job.mu.Unlock()
+	}
+	if w == nil || w.task(a.ref.GetStage(), a.ref.GetTask()) == nil {
+		return nil, fmt.Errorf("%w: it writes no files", credentials.ErrRefused)
+	}
+	return w, nil
 }
 
 // openAs is the attempt that is open under exactly these ids.
@@ -138,14 +164,9 @@ func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.Pu
 	if len(puts) == 0 {
 		return nil, nil
 	}
-	var w *writeState
-	if a != nil {
-		a.job.mu.Lock()
-		w = a.job.write
-		a.job.mu.Unlock()
-	}
-	if w == nil || w.task(a.ref.GetStage(), a.ref.GetTask()) == nil {
-		return nil, fmt.Errorf("%w: it writes no files", credentials.ErrRefused)
+	w, err := a.writes()
+	if err != nil {
+		return nil, err
 	}
 	ref, requests := a.ref, make([]credentials.Put, 0, len(puts))
 	for _, p := range puts {

@@ -228,6 +228,7 @@ func TestSweep_NotOverBeforeAccessIs_S72(t *testing.T) {
 		return s.oweSweeps(tx, &journal.Job{ID: ref.JobId})
 	}))
 	begun := time.Now()
+	require.WithinRange(t, s.accessEnds(&journal.Attempt{Prefix: prefix, Catalog: "another"}, begun), begun.Add(65*time.Minute), begun.Add(65*time.Minute), "a session may live for an hour")
 	s.sweepOnce(t.Context())
 	require.Equal(t, prefix, <-store.removed, "at once")
 	d := duty()

@@ -10,13 +10,14 @@ import (
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sources"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
 func init() {
-	register("add_files", func(s *Server, j *job, c *procedureCall) error {
+	register("add_files", toInsert, func(s *Server, j *job, c *procedureCall) error {
 		st := &sql.AddFiles{Files: []string{c.text("source")}, Copy: c.flag("copy"), CheckDuplicates: true}
 		if v, ok := c.args["check_duplicate_files"].(bool); ok {
 			st.CheckDuplicates = v
@@ -266,11 +267,15 @@ func (w *writeState) stillGiven(task int32) error {
 func distinctFiles(t *target, files []*planv1.PinnedFile) error {
 	seen := make(map[string]bool, len(files))
 	for _, f := range files {
-		if seen[f.GetPath()] {
+		key := f.GetPath()
+		if f.GetUri() != "" {
+			key = uri.Key(f.GetUri())
+		}
+		if seen[key] {
 			return fail(codeUser, "INSERT OVERWRITE t SELECT … FROM t writes its rows anew; TRUNCATE TABLE removes them",
 				"table %s has the data file %s twice: rows that are in one place of the table twice cannot be told apart", t, f.GetName())
 		}
-		seen[f.GetPath()] = true
+		seen[key] = true
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const alterAttempts = 50
 
 // alterTable changes a table's metadata in one commit. It carries no marker: what it wants is a state of the table, which can be looked at.
 func (s *Server) alterTable(j *job, st *sql.AlterTable) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, toAlter)
 	if err != nil {
 		return err
 	}
@@ -84,6 +84,13 @@ func (s *Server) alter(j *job, t *target, req *sinkv1.AlterTableRequest, edit fu
 		return nil, err
 	}
 	j.warn(resp.Warnings...)
+	switch {
+	case req.DryRun, resp.Pick != "": // a pick is committed as a write
+	case !resp.Unchanged:
+		j.did(auditAlter, t)
+	case j.again: // perhaps by itself, before the restart
+		j.did(auditAlter, t, perhaps)
+	}
 	return resp, nil
 }
 

@@ -127,6 +127,9 @@ func (s *Server) resolveSource(ctx context.Context, j *job, u *executorv1.Unreso
 	src := &planv1.Source{View: u.View, Alias: u.Alias}
 	if len(u.Table) == 1 {
 		if rec := s.caches.find(j.owner, u.Table[0]); rec != nil {
+			if err := s.stillPermitted(j.owner, rec.Does); err != nil {
+				return nil, err
+			}
 			return src, rec.bind(src)
 		}
 	}
@@ -200,7 +203,7 @@ func (s *Server) planRead(ctx context.Context, j *job, r tableRead) (scan *planv
 }
 
 func (s *Server) planReadOfName(ctx context.Context, j *job, r tableRead) (*planv1.TableScan, error) {
-	t, err := s.resolveTable(r.name, j)
+	t, err := s.resolveTable(r.name, j, toRead)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/rpc"
-	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/journal"
 )
 
@@ -41,7 +40,7 @@ func (a *clientAPI) Submit(ctx context.Context, r *schedulerv1.SubmitRequest) (*
 // lookup finds a job that the caller may see.
 func (a *clientAPI) lookup(ctx context.Context, id string) (*job, error) {
 	j := a.s.job(id)
-	if j == nil || !seenBy(j, principal(ctx)) {
+	if j == nil || !a.s.seenBy(j, principal(ctx)) {
 		return nil, status.Errorf(codes.NotFound, "no job %q; signet jobs lists yours", id)
 	}
 	return j, nil
@@ -122,15 +121,12 @@ func (j *job) planText() string {
 	return j.plan
 }
 
-// seenBy tells whose jobs a principal sees: its own, and those of schedules.
-func seenBy(j *job, who string) bool { return j.owner == who || j.owner == config.MaintenancePrincipal }
-
 // ListJobs implements scheduler.v1.
 func (a *clientAPI) ListJobs(ctx context.Context, r *schedulerv1.ListJobsRequest) (*schedulerv1.ListJobsResponse, error) {
 	limit := int(cmp.Or(r.Limit, 100))
 	out, size := &schedulerv1.ListJobsResponse{}, 0
 	for _, j := range a.s.jobsNewestFirst() {
-		if !seenBy(j, principal(ctx)) {
+		if !a.s.seenBy(j, principal(ctx)) {
 			continue
 		}
 		snap, _ := j.snapshot()
@@ -157,6 +153,7 @@ func (a *clientAPI) CancelJob(ctx context.Context, r *schedulerv1.CancelJobReque
 		return nil, err
 	}
 	if !a.s.mayCancel(j, principal(ctx)) {
+		a.s.noteRefused(auditEvent{Reason: refusedPermission, Principal: principal(ctx), Job: j.id, Message: notForAll})
 		return nil, status.Error(codes.PermissionDenied, notForAll)
 	}
 	ok, msg := a.s.cancelJob(ctx, j, principal(ctx))
@@ -220,9 +217,9 @@ func (s sendResult) Write(b []byte) (int, error) {
 }
 
 // GetInfo implements scheduler.v1.
-func (a *clientAPI) GetInfo(context.Context, *schedulerv1.GetInfoRequest) (*schedulerv1.GetInfoResponse, error) {
+func (a *clientAPI) GetInfo(ctx context.Context, _ *schedulerv1.GetInfoRequest) (*schedulerv1.GetInfoResponse, error) {
 	out := &schedulerv1.GetInfoResponse{
-		Version: a.s.opts.Version, Cluster: a.s.cfg.Cluster, Epoch: a.s.journal.Epoch(), Catalogs: a.s.catalogNames(),
+		Version: a.s.opts.Version, Cluster: a.s.cfg.Cluster, Epoch: a.s.journal.Epoch(), Catalogs: a.s.visibleCatalogs(principal(ctx)),
 		Isolation: a.s.isolationText, Pid: int32(os.Getpid()), //nolint:gosec // pids fit
 	}
 	for _, e := range a.s.pool.Executors() {
@@ -238,6 +235,7 @@ func (a *clientAPI) GetInfo(context.Context, *schedulerv1.GetInfoRequest) (*sche
 // DrainExecutor implements scheduler.v1. Executors are everybody's, so that not everybody may send them away.
 func (a *clientAPI) DrainExecutor(ctx context.Context, r *schedulerv1.DrainExecutorRequest) (*schedulerv1.DrainExecutorResponse, error) {
 	if who := principal(ctx); !a.s.mayOperate(who) {
+		a.s.noteRefused(auditEvent{Reason: refusedPermission, Principal: who, Message: "it may not drain executors"})
 		return nil, status.Errorf(codes.PermissionDenied, "%s may not drain executors: auth.tokens has no operator: true for it", who)
 	}
 	const maxReason = 1024
@@ -273,7 +271,7 @@ func grpcError(err error) error {
 		return status.Error(codes.Internal, err.Error())
 	}
 	code := map[string]codes.Code{
-		codeUser: codes.InvalidArgument, codeNotFound: codes.NotFound, codeExists: codes.AlreadyExists, codeConflict: codes.Aborted,
+		codeUser: codes.InvalidArgument, codeNotFound: codes.NotFound, codeDenied: codes.PermissionDenied, codeExists: codes.AlreadyExists, codeConflict: codes.Aborted,
 		codeRefused: codes.FailedPrecondition, codeCancelled: codes.Canceled, codeNoExec: codes.Unavailable, codeResource: codes.ResourceExhausted,
 	}[f.Code]
 	if code == codes.OK {

@@ -90,16 +90,17 @@ func bearer(ctx context.Context) (string, bool) {
 func (g *guard) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
-			ctx, err := g.authorize(ctx, info.FullMethod)
+			known, err := g.authorize(ctx, info.FullMethod)
 			if err != nil {
-				return nil, err
+				return nil, g.refuse(ctx, info.FullMethod, err)
 			}
+			ctx = known
 			return h(ctx, req)
 		}),
 		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) error {
 			ctx, err := g.authorize(ss.Context(), info.FullMethod)
 			if err != nil {
-				return err
+				return g.refuse(ss.Context(), info.FullMethod, err)
 			}
 			return h(srv, &authorized{ss, ctx})
 		}),

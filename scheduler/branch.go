@@ -15,24 +15,24 @@ const mainBranch = "main"
 
 // resolveWritten finds the table that a statement writes, and the branch of it; empty: the main one. A last part branch_x means the branch x of
 // the table before it, unless there is a table of that very name.
-func (s *Server) resolveWritten(parts []string, j *job) (t *target, branch string, err error) {
+func (s *Server) resolveWritten(parts []string, j *job, does action) (t *target, branch string, err error) {
 	branch, tag := refOfPart(parts)
 	if branch == "" && tag == "" {
-		t, err = s.resolveTable(parts, j)
+		t, err = s.resolveTable(parts, j, does)
 		return t, ownBranch(j.settings().WapBranch), err
 	}
 	if len(parts) < 4 {
-		t, err := s.resolveTable(parts, j)
+		t, err := s.resolveTable(parts, j, does)
 		if err == nil {
 			there, err := s.tableExists(j.ctx, j, t)
 			if there || err != nil {
 				return t, ownBranch(j.settings().WapBranch), err
 			}
-		} else if !isNotFound(err) {
+		} else if !isNotFound(err) && !failed(err, codeDenied) {
 			return nil, "", err
 		}
 	}
-	if t, err = s.resolveTable(parts[:len(parts)-1], j); err != nil {
+	if t, err = s.resolveTable(parts[:len(parts)-1], j, does); err != nil {
 		return nil, "", err
 	}
 	if tag != "" {
@@ -43,7 +43,7 @@ func (s *Server) resolveWritten(parts []string, j *job) (t *target, branch strin
 
 // planAppend begins the plan of a write that adds rows to the table of a name.
 func (s *Server) planAppend(parts []string, j *job) (*planned, error) {
-	t, branch, err := s.resolveWritten(parts, j)
+	t, branch, err := s.resolveWritten(parts, j, toInsert)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/graph"
+	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/root"
 	"github.com/signet-io/signet/scheduler/sql"
 )
@@ -33,13 +34,14 @@ type caches struct {
 
 // cached is one cached table.
 type cached struct {
-	Principal string   `json:"principal"`
-	Name      string   `json:"name"`
-	Job       string   `json:"job"`
-	Rows      int64    `json:"rows"`
-	Bytes     int64    `json:"bytes"`
-	Files     []string `json:"files"`
-	Columns   []byte   `json:"columns"` // plan.v1 FileSource, of which only the columns count
+	Principal string         `json:"principal"`
+	Name      string         `json:"name"`
+	Job       string         `json:"job"`
+	Rows      int64          `json:"rows"`
+	Bytes     int64          `json:"bytes"`
+	Files     []string       `json:"files"`
+	Columns   []byte         `json:"columns"`        // plan.v1 FileSource, of which only the columns count
+	Does      []journal.Does `json:"does,omitempty"` // what the query read
 	dir       string
 }
 
@@ -224,7 +226,7 @@ func (s *Server) fillCache(ctx context.Context, l *loop, name string, columns []
 		return nil, fmt.Errorf("cached table %s: %w", name, err)
 	}
 	defer os.RemoveAll(dir) // renamed, if all went well
-	rec := &cached{Principal: l.j.owner, Name: name, Job: l.j.id}
+	rec := &cached{Principal: l.j.owner, Name: name, Job: l.j.id, Does: l.j.does()}
 	var err error
 	if rec.Columns, err = proto.Marshal(&planv1.FileSource{Columns: columns}); err != nil {
 		return nil, err

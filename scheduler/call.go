@@ -33,14 +33,15 @@ type param struct {
 // procedure is one that CALL runs. Names, parameters and results are those of Iceberg's Spark procedures, where they have it.
 type procedure struct {
 	params []param
+	does   action // to its table
 	run    func(s *Server, j *job, c *procedureCall) error
 }
 
 // procedures are what CALL knows, by name.
 var procedures = map[string]procedure{}
 
-func register(name string, run func(*Server, *job, *procedureCall) error, params ...param) {
-	procedures[name] = procedure{params: append([]param{{"table", argText, true}}, params...), run: run}
+func register(name string, does action, run func(*Server, *job, *procedureCall) error, params ...param) {
+	procedures[name] = procedure{params: append([]param{{"table", argText, true}}, params...), does: does, run: run}
 }
 
 // procedureCall is a call whose arguments have been read: strings, int64, bool, time.Time or []int64. Absent and NULL ones are left out.
@@ -100,12 +101,13 @@ func (s *Server) callProcedure(j *job, st *sql.Call) error {
 		}
 		parts = append([]string{st.Catalog.Text}, parts...)
 	}
-	if c.table, err = s.resolveTable(parts, j); err != nil {
+	if c.table, err = s.resolveTable(parts, j, p.does); err != nil {
 		return err
 	}
 	if c.table, err = s.existingTable(j, c.table); err != nil {
 		return err
 	}
+	j.calls = c.name
 	return p.run(s, j, c)
 }
 

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
-	catalogsql "github.com/signet-io/signet/catalog/sql"
+	"github.com/signet-io/signet/catalog/open"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/scheduler/config"
 	"github.com/signet-io/signet/scheduler/sql"
@@ -23,12 +24,16 @@ type catalogEntry struct {
 	catalog catalog.Catalog // nil for a storage sink
 	root    string          // storage sinks: URI without trailing slash
 	stores  storage.Opener  // storage sinks; nil: storage.Local
+
+	sessions *sessions // of attempts; nil: single requests are signed for them
 }
 
 // target is a table that a statement names.
 type target struct {
 	entry *catalogEntry
 	ident catalog.Ident // namespace parts and table
+	who   string        // for whom it was resolved
+	does  action        // what who may do to it, and is about to
 }
 
 func (t *target) ref() *sinkv1.TableRef {
@@ -48,14 +53,12 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
-		case config.CatalogREST:
-			return fmt.Errorf("catalogs.%s.type: rest is not served yet", name)
 		default:
-			cat, err := s.openSQL(ctx, name, c)
+			cat, sessions, err := s.openCatalog(ctx, name, c)
 			if err != nil {
 				return fmt.Errorf("catalogs.%s: %w", name, err)
 			}
-			e.sink, e.catalog = "iceberg", cat
+			e.sink, e.catalog, e.sessions = "iceberg", cat, sessions
 		}
 		s.catalogs[name] = e
 	}
@@ -83,20 +86,19 @@ func (e *catalogEntry) location(ident catalog.Ident) string {
 	return e.root + "/" + storage.TableDir(ident)
 }
 
-func (s *Server) openSQL(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, error) {
-	o := catalogsql.Options{Name: name, CatalogName: c.Name, URI: c.URI, Warehouse: c.Warehouse, Logger: s.log}
-	if secret, ok := c.Secret["password"]; ok {
-		var err error
-		if o.Password, err = secret.Resolve(); err != nil {
-			return nil, err
-		}
+// openCatalog opens a catalog of tables, and what its attempts get.
+func (s *Server) openCatalog(ctx context.Context, name string, c config.Catalog) (catalog.Catalog, *sessions, error) {
+	stores, sessions, err := openStores(c)
+	if err != nil {
+		return nil, nil, err
 	}
-	return catalogsql.Open(ctx, o)
+	cat, err := open.Open(ctx, name, c, open.Deps{Stores: stores, Logger: s.log})
+	return cat, sessions, err
 }
 
-// resolveCatalog finds a catalog by the name a user typed; "" is the default one.
-func (s *Server) resolveCatalog(name, preferred string) (*catalogEntry, error) {
-	names := s.catalogNames()
+// resolveCatalog finds a catalog by the name a user typed; "" is the default one. What who has nothing to do with, is not there.
+func (s *Server) resolveCatalog(who, name, preferred string) (*catalogEntry, error) {
+	names := s.visibleCatalogs(who)
 	if name == "" {
 		name = preferred
 	}
@@ -104,19 +106,40 @@ func (s *Server) resolveCatalog(name, preferred string) (*catalogEntry, error) {
 		if len(names) == 1 {
 			return s.catalogs[names[0]], nil
 		}
-		if e := s.catalogs["lake"]; e != nil {
+		if e := s.catalogs["lake"]; e != nil && slices.Contains(names, "lake") {
 			return e, nil
 		}
-		return nil, fail(codeNotFound, "write catalog.schema.table", "which catalog is meant? There are %s", strings.Join(names, ", "))
+		return nil, fail(codeNotFound, "write catalog.schema.table", "which catalog is meant? There are %s", cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	if i, _ := sql.Find(name, names); i >= 0 {
 		return s.catalogs[names[i]], nil
 	}
-	return nil, fail(codeNotFound, "SHOW CATALOGS lists them; catalogs are configured under catalogs:", "no catalog %s; there are %s", sql.DisplayIdent(name), strings.Join(names, ", "))
+	return nil, fail(codeNotFound, "SHOW CATALOGS lists them; catalogs are configured under catalogs:", "no catalog %s; there are %s", sql.DisplayIdent(name), cmp.Or(strings.Join(names, ", "), "none"))
 }
 
-// resolveTable finds the table that a statement names with one to three (or more) parts.
-func (s *Server) resolveTable(parts []string, j *job) (*target, error) {
+// resolveTable finds the table that a statement names with one to three (or more) parts, to do something to it that the job's owner may do.
+func (s *Server) resolveTable(parts []string, j *job, does action) (*target, error) {
+	t, err := s.namedTable(parts, j)
+	if err != nil {
+		return nil, err
+	}
+	refused := s.permitTable(j, t, does)
+	if refused == nil {
+		return t, nil
+	}
+	n := len(t.ident) - 1
+	ns, err := s.findSchema(j.ctx, t.entry, t.ident[:n]) // a permission may be for the schema that the name means but for case
+	if err != nil || ns == nil || slices.Equal(ns, t.ident[:n]) {
+		return nil, refused
+	}
+	other := &target{entry: t.entry, ident: append(append(catalog.Ident{}, ns...), t.ident[n])}
+	if s.permitTable(j, other, does) != nil {
+		return nil, refused
+	}
+	return other, nil
+}
+
+func (s *Server) namedTable(parts []string, j *job) (*target, error) {
 	preferred, schema := j.rec.DefaultCatalog, j.rec.DefaultSchema
 	var name string
 	rest := parts
@@ -129,7 +152,7 @@ func (s *Server) resolveTable(parts []string, j *job) (*target, error) {
 	case len(parts) >= 3:
 		name, rest = parts[0], parts[1:]
 	}
-	e, err := s.resolveCatalog(name, preferred)
+	e, err := s.resolveCatalog(j.owner, name, preferred)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +168,9 @@ func (s *Server) resolveTable(parts []string, j *job) (*target, error) {
 func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 	n := len(t.ident) - 1
 	near := "SHOW TABLES lists what is there"
+	if !s.allowed(t.who, t.entry, t.ident[:n], toRead) {
+		return fail(codeNotFound, "", "table %s does not exist", t)
+	}
 	tables, err := t.entry.catalog.Tables(ctx, t.ident[:n])
 	if err != nil {
 		return fail(codeNotFound, "SHOW SCHEMAS FROM "+sql.DisplayIdent(t.entry.name)+" lists them; CREATE SCHEMA makes one", "table %s does not exist: no schema %s in catalog %s", t, sql.DisplayIdent(schemaText(t.ident[:n])), sql.DisplayIdent(t.entry.name))

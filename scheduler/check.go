@@ -32,7 +32,10 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 			report(checkup.Step{Catalog: name, Name: "storage", State: checkup.Skipped, Detail: "a storage sink's tables are its plugin's business"})
 			continue
 		}
-		t := checkup.Target{Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Open: func(ctx context.Context) (catalog.Catalog, error) { return s.openSQL(ctx, name, c) }}
+		t := checkup.Target{Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Open: func(ctx context.Context) (catalog.Catalog, error) {
+			cat, _, err := s.openCatalog(ctx, name, c)
+			return cat, err
+		}}
 		within, cancel := context.WithTimeout(ctx, patience)
 		checkup.Run(within, t, report)
 		cancel()

@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	register("expire_snapshots", expireSnapshots, param{"older_than", argTime, false}, param{"retain_last", argInt, false},
+	register("expire_snapshots", toMaintain, expireSnapshots, param{"older_than", argTime, false}, param{"retain_last", argInt, false},
 		param{"snapshot_ids", argInts, false}, param{"dry_run", argBool, false})
 }
 
@@ -200,7 +200,13 @@ func (s *Server) removeExpired(ctx context.Context, d journal.Duty) (*upkeep.Res
 		return res, err
 	}
 	s.log.Info("removed the files of expired snapshots", "job", d.Job, "snapshots", len(w.Snapshots), "data_files", res.Removed[upkeep.Data], "outside", res.Outside)
-	return res, done()
+	var files int64
+	for _, n := range res.Removed {
+		files += int64(n)
+	}
+	return res, s.journal.Update(func(tx *journal.Tx) error {
+		return errors.Join(s.auditSwept(tx, &d, files), tx.DropDuty(d.Prefix))
+	})
 }
 
 // ownPlace decides which places besides its location a table's files may be removed from: those that they may be written to.

@@ -38,7 +38,7 @@ func (s *Server) listenFlight(g *guard) error {
 	if err := checkListen(s.cfg, "flight.listen", s.cfg.Flight.Listen, false); err != nil {
 		return err
 	}
-	creds, err := serverTLS(s.cfg, s.log)
+	creds, err := s.serverTLS()
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (b *flightBackend) Columns(ctx context.Context, who string, st flightsql.St
 		if ctx.Err() != nil {
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
-		return nil, grpcError(asFailure(err))
+		return nil, grpcError(asFailure(b.s.mayNot(who, err)))
 	}
 	return a.result.GetColumns(), nil
 }
@@ -189,7 +189,7 @@ func (b *flightBackend) Parameters(ctx context.Context, who string, st flightsql
 	defer j.cancel(nil)
 	a, err := b.s.analyzeFor(j.ctx, j, st.SQL, true)
 	if err != nil {
-		return nil, grpcError(asFailure(err))
+		return nil, grpcError(asFailure(b.s.mayNot(who, err)))
 	}
 	return a.result.GetParameters(), nil
 }

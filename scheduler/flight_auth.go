@@ -55,17 +55,18 @@ func (g *guard) handshake(ctx context.Context) (string, error) {
 
 func (g *guard) flightOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
-			ctx, _, err := g.flightUser(ctx)
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+			known, _, err := g.flightUser(ctx)
 			if err != nil {
-				return nil, err
+				return nil, g.refuse(ctx, info.FullMethod, err)
 			}
+			ctx = known
 			return h(ctx, req)
 		}),
-		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) error {
 			ctx, _, err := g.flightUser(ss.Context())
 			if err != nil {
-				return err
+				return g.refuse(ss.Context(), info.FullMethod, err)
 			}
 			return h(srv, &authorized{ss, ctx})
 		}),

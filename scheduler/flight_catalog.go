@@ -28,39 +28,28 @@ func columnsNamed(names []string) []*planv1.Column {
 }
 
 // Catalogs implements flightsql.Backend.
-func (b *flightBackend) Catalogs() []string { return b.s.catalogNames() }
+func (b *flightBackend) Catalogs(who string) []string { return b.s.visibleCatalogs(who) }
 
 // Schemas implements flightsql.Backend.
-func (b *flightBackend) Schemas(ctx context.Context, name string) ([][]string, error) {
-	e, err := b.s.resolveCatalog(name, "")
+func (b *flightBackend) Schemas(ctx context.Context, who, name string) ([][]string, error) {
+	e, err := b.s.resolveCatalog(who, name, "")
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	if e.catalog == nil {
-		dirs, err := listDirs(e.root)
-		if err != nil {
-			return nil, grpcError(err)
-		}
-		out := make([][]string, len(dirs))
-		for i, d := range dirs {
-			out[i] = []string{d}
-		}
-		return out, nil
-	}
-	all, err := e.catalog.Namespaces(ctx)
+	all, err := b.s.visibleSchemas(ctx, who, e)
 	if err != nil {
-		return nil, grpcError(catalogError(err, "catalog "+e.name))
+		return nil, grpcError(err)
 	}
 	return all, nil
 }
 
 // Tables implements flightsql.Backend.
-func (b *flightBackend) Tables(ctx context.Context, name string, schema []string) ([]string, error) {
-	e, err := b.s.resolveCatalog(name, "")
+func (b *flightBackend) Tables(ctx context.Context, who, name string, schema []string) ([]string, error) {
+	e, err := b.s.resolveCatalog(who, name, "")
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	tables, err := b.s.listTables(ctx, e, schema)
+	tables, err := b.s.visibleTables(ctx, who, e, schema)
 	if err != nil {
 		return nil, grpcError(err)
 	}
@@ -75,9 +64,9 @@ func (b *flightBackend) Table(ctx context.Context, who string, name []string, de
 		return nil, grpcError(err)
 	}
 	defer j.cancel(nil)
-	t, err := b.s.resolveTable(name, j)
+	t, err := b.s.resolveTable(name, j, toRead)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, grpcError(b.s.mayNot(who, err))
 	}
 	if t.entry.catalog != nil {
 		// The catalog knows it faster than a sink, and most tables of an ingest do not exist yet.

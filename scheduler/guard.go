@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/signet-io/signet/scheduler/config"
 )
@@ -21,6 +22,7 @@ type guard struct {
 	hasJoin bool
 	clients []clientToken
 	certs   []config.Certificate
+	refused func(peer, method, certificate, why string) // told of every caller who is not known; nil: nobody
 }
 
 type clientToken struct {
@@ -46,6 +48,26 @@ func newGuard(cfg *config.Config) (*guard, error) {
 	}
 	g.certs = cfg.Auth.Certificates
 	return g, nil
+}
+
+// refuse tells of a caller who is not known.
+func (g *guard) refuse(ctx context.Context, method string, err error) error {
+	if g.refused == nil {
+		return err
+	}
+	address := ""
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		address = p.Addr.String()
+	}
+	g.refused(address, method, commonName(shownCertificate(ctx)), status.Convert(err).Message())
+	return err
+}
+
+func commonName(cert *x509.Certificate) string {
+	if cert == nil {
+		return ""
+	}
+	return cert.Subject.CommonName
 }
 
 // open says that everybody is the local principal.

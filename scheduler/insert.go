@@ -112,7 +112,7 @@ func (s *Server) prepareInsert(ctx context.Context, j *job, p *planned) (err err
 
 // planCreateAs plans CREATE TABLE AS: the query's columns make the table's.
 func (s *Server) planCreateAs(j *job, st *sql.CreateTable) (*planned, error) {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, createdBy(st))
 	if err != nil {
 		return nil, err
 	}

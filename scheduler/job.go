@@ -18,6 +18,7 @@ import (
 // Codes of JobError. They are stable: clients branch on them.
 const (
 	codeUser      = "user"        // the statement or the data is wrong
+	codeDenied    = "denied"      // the principal may not
 	codeNotFound  = "not-found"   // a table, schema, catalog or file does not exist
 	codeExists    = "exists"      // it exists already
 	codeConflict  = "conflict"    // gave up after conflicts
@@ -68,6 +69,7 @@ type job struct {
 	events *mailbox      // to the job's loop
 	again  bool          // an earlier incarnation had begun it
 	upkeep bool          // it is a schedule's
+	calls  string        // procedure that it calls; of the job's goroutine
 	dry    bool          // EXPLAIN, VALIDATE: nothing may change; of the job's goroutine
 	stored atomic.Bool   // some of its tasks keep their rows on executors
 	turn   *turn         // in the queue; of the job's goroutine

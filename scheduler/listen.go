@@ -3,8 +3,11 @@ package scheduler
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 
 	"google.golang.org/grpc/credentials"
@@ -14,12 +17,32 @@ import (
 )
 
 // serverTLS is nil where the listener is plain.
-func serverTLS(cfg *config.Config, log *slog.Logger) (credentials.TransportCredentials, error) {
-	tc, err := tlsConfig(cfg, log)
+func (s *Server) serverTLS() (credentials.TransportCredentials, error) {
+	tc, err := tlsConfig(s.cfg, s.log)
 	if tc == nil || err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(tc), nil
+	return &watchedTLS{credentials.NewTLS(tc), s.refusedHandshake}, nil
+}
+
+// watchedTLS tells of handshakes that fail: those of callers without a certificate, for instance.
+type watchedTLS struct {
+	credentials.TransportCredentials
+	failed func(peer net.Addr, err error)
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (w *watchedTLS) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	out, info, err := w.TransportCredentials.ServerHandshake(c)
+	if err != nil && !errors.Is(err, io.EOF) { // who only looks whether somebody listens says nothing
+		w.failed(c.RemoteAddr(), err)
+	}
+	return out, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (w *watchedTLS) Clone() credentials.TransportCredentials {
+	return &watchedTLS{w.TransportCredentials.Clone(), w.failed}
 }
 
 // tlsConfig is what all listeners share; nil where they are plain.

@@ -205,7 +205,7 @@ func (s *Server) carryOut(a schedule.Action) {
 
 // callScheduled calls the procedure for one table, if there is anything to do.
 func (s *Server) callScheduled(r schedule.Run) {
-	at := &target{entry: s.catalogs[r.Table.Catalog], ident: identOf(r.Table.Name)}
+	at := &target{entry: s.catalogs[r.Table.Catalog], ident: identOf(r.Table.Name), who: config.MaintenancePrincipal, does: toMaintain}
 	ended := func(result schedule.Result, word string) {
 		s.views.metrics.Maintained(expireProcedure, r.Table.Catalog, word)
 		s.noteMaintenance(schedule.Ended{Table: r.Table, Result: result})

@@ -87,7 +87,7 @@ func TestMaintenance_JobsAreKeptApart(t *testing.T) {
 	require.NotNil(t, s.job("00000000-0000-7000-8000-000000000000"), "a client's job stays")
 	s.trim()
 	j := s.job(fmt.Sprintf("00000000-0000-7000-8000-%012d", 500))
-	require.True(t, seenBy(j, "anybody"))
+	require.True(t, s.seenBy(j, "anybody"))
 	require.True(t, s.mayCancel(j, localPrincipal), "without tokens there is one principal")
 	s.cfg.Auth.Tokens = []config.Token{{Principal: "a"}, {Principal: "op", Operator: true}}
 	require.False(t, s.mayCancel(j, "a"))

@@ -37,7 +37,10 @@ func (s *Server) respelt(ctx context.Context, t *target, err error) *target {
 	if slices.Equal(found, t.ident) {
 		return nil
 	}
-	return &target{entry: t.entry, ident: found}
+	if !s.allowed(t.who, t.entry, ns, t.does) {
+		return nil
+	}
+	return &target{entry: t.entry, ident: found, who: t.who, does: t.does}
 }
 
 // findSchema is the schema of that name: exactly, or but for case if there is only one; nil if there is none.
@@ -46,17 +49,21 @@ func (s *Server) findSchema(ctx context.Context, e *catalogEntry, name []string)
 	if err != nil {
 		return nil, err
 	}
+	return schemaNamed(all, name), nil
+}
+
+func schemaNamed(all [][]string, name []string) []string {
 	names := make([]string, len(all))
 	for i, ns := range all {
 		if slices.Equal(ns, name) {
-			return ns, nil
+			return ns
 		}
 		names[i] = schemaText(ns)
 	}
 	if i, _ := sql.Find(schemaText(name), names); i >= 0 {
-		return all[i], nil
+		return all[i]
 	}
-	return nil, nil
+	return nil
 }
 
 // warnOfTwin tells who makes a table that another differs from in case only.
@@ -76,7 +83,7 @@ func (s *Server) warnOfTwin(j *job, t *target) {
 
 // warnOfTwinSchema is warnOfTwin for schemas.
 func (s *Server) warnOfTwinSchema(j *job, e *catalogEntry, ns []string) {
-	all, err := s.listSchemas(j.ctx, e)
+	all, err := s.visibleSchemas(j.ctx, j.owner, e)
 	if err != nil {
 		return
 	}
@@ -92,18 +99,22 @@ func twinWarning(kind, name, twin string) string {
 	return fmt.Sprintf("%s %s differs in case only from %s; most engines cannot tell them apart", kind, name, twin)
 }
 
-// schemaToShow is findSchema for a schema that has to be there. In a catalog without schemas of its own, one that is not there is empty.
-func (s *Server) schemaToShow(ctx context.Context, e *catalogEntry, name []string) ([]string, error) {
-	found, err := s.findSchema(ctx, e, name)
+// schemaToShow is findSchema for a schema that has to be there, and that who may read. In a catalog without schemas of its own, one that is not there is empty.
+func (s *Server) schemaToShow(ctx context.Context, who string, e *catalogEntry, name []string) ([]string, error) {
+	all, err := s.visibleSchemas(ctx, who, e)
+	if err != nil {
+		return nil, err
+	}
+	found := schemaNamed(all, name)
 	switch {
-	case err != nil || found != nil:
-		return found, err
-	case e.catalog == nil:
+	case found != nil:
+		return found, nil
+	case e.catalog == nil && s.allowed(who, e, name, toRead):
 		return name, nil
 	}
 	hint := "SHOW SCHEMAS FROM " + sql.DisplayIdent(e.name) + " lists them"
-	if i, _ := sql.Find(name[0], s.catalogNames()); i >= 0 && len(name) == 1 {
-		c := sql.DisplayIdent(s.catalogNames()[i])
+	if i, _ := sql.Find(name[0], s.visibleCatalogs(who)); i >= 0 && len(name) == 1 {
+		c := sql.DisplayIdent(s.visibleCatalogs(who)[i])
 		hint = c + " is a catalog: SHOW SCHEMAS FROM " + c + " lists its schemas, and SHOW TABLES FROM " + c + ".schema the tables of one"
 	}
 	return nil, fail(codeNotFound, hint, "schema %s does not exist", sql.JoinName(append([]string{e.name}, name...)))

@@ -6,11 +6,12 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 
+	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/upkeep"
 )
 
 func init() {
-	register("remove_orphan_files", removeOrphans, param{"older_than", argTime, false}, param{"location", argText, false},
+	register("remove_orphan_files", toMaintain, removeOrphans, param{"older_than", argTime, false}, param{"location", argText, false},
 		param{"dry_run", argBool, false}, param{"force", argBool, false})
 }
 
@@ -70,6 +71,9 @@ func removeOrphans(s *Server, j *job, c *procedureCall) error {
 			j.warn("some files were removed before it failed")
 		}
 		return fail(codeUser, "", "remove_orphan_files: table %s: %w", c.table, err)
+	}
+	if len(found) > 0 && !c.flag("dry_run") {
+		j.did(auditSweep, c.table, func(d *journal.Did) { d.Files = int64(len(found)) })
 	}
 	return s.answer(j, []string{"orphan_file_location"}, oneColumn(found))
 }

@@ -157,7 +157,7 @@ func (s *Server) runTruncate(j *job, st *sql.Truncate) error {
 }
 
 func (s *Server) planTruncate(j *job, st *sql.Truncate) (*planned, error) {
-	t, branch, err := s.resolveWritten(st.Table.Strings(), j)
+	t, branch, err := s.resolveWritten(st.Table.Strings(), j, toInsert)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (s *Server) replaceMode(j *job, t *target) (sinkv1.WriteMode, error) {
 
 // replaceTable runs CREATE OR REPLACE TABLE without a query.
 func (s *Server) replaceTable(j *job, st *sql.CreateTable) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, toCreate|toDrop)
 	if err != nil {
 		return err
 	}

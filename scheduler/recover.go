@@ -129,7 +129,7 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{entry: entry, ident: append(append(catalog.Ident{}, r.Schema...), r.Table)}
+	t := &target{entry: entry, ident: append(append(catalog.Ident{}, r.Schema...), r.Table), who: j.owner, does: doneTo(j.rec.Does, r.Catalog, r.Schema)}
 	w, err := newWriteState(s, j, t, sinkv1.WriteMode(r.Mode), spec, machine)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (s *Server) runRowLevel(j *job, st sql.Statement) error {
 // rows that the statement is about; an executor analyses the query that finds the changes; tasks share the files.
 func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	r, name := rowLevel(st)
-	t, branch, err := s.resolveWritten(name.Strings(), j)
+	t, branch, err := s.resolveWritten(name.Strings(), j, toRead|toInsert)
 	if err != nil {
 		return nil, err
 	}

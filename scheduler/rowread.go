@@ -171,7 +171,7 @@ func (*rowRead) request(j *job, r *plan.RowLevel, text string) *executorv1.Analy
 // resolveBeside resolves what the statement reads besides the rows that it changes. The table itself is read as it is before the statement.
 func (s *Server) resolveBeside(j *job, p *planned, read *rowRead, u *executorv1.UnresolvedSource) (*planv1.Source, error) {
 	if len(u.GetTable()) > 0 && u.GetVersion() == "" && u.AsOfMicros == nil {
-		t, branch, err := s.resolveWritten(u.GetTable(), j)
+		t, branch, err := s.resolveWritten(u.GetTable(), j, toRead)
 		if err == nil && strings.EqualFold(t.String(), p.target.String()) && branch == p.branch {
 			scan, err := s.scanWritten(j.ctx, j, p, nil)
 			if err != nil {

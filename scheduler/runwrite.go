@@ -23,6 +23,9 @@ import (
 func (s *Server) runWrite(w *writeState, planner plan.Planner, first plan.Batch, restored []*executorv1.AttemptRef) error {
 	j := w.job
 	var lease *broker.Lease
+	if err := s.stillPermitted(j.owner, j.does()); err != nil {
+		return s.endWrite(w, err)
+	}
 	err := s.overCrashes(j.ctx, "start", func() (err error) {
 		lease, _, err = s.lease(j.ctx, w.target, broker.LeaseSpec{JobID: j.id, TableUUID: w.spec.TableUuid, Mode: w.mode, Branch: w.spec.Branch, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
 		return err

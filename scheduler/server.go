@@ -56,6 +56,8 @@ type Server struct {
 	views   *views
 	told    told
 
+	refusals refusals
+
 	catalogs      map[string]*catalogEntry
 	sinks         map[string]*sinkEntry
 	isolationText string
@@ -135,6 +137,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	s.commits.run, s.commits.spawn, s.prepared.loads.spawn = s.commitTurn, s.spawn, s.spawn
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	guard.refused = s.refusedCall
 	if err := s.start(guard); err != nil {
 		s.stop()
 		return nil, errors.Join(err, s.closeParts())
@@ -195,7 +198,7 @@ func (s *Server) start(guard *guard) error {
 }
 
 func (s *Server) listen(guard *guard) error {
-	creds, err := serverTLS(s.cfg, s.log)
+	creds, err := s.serverTLS()
 	if err != nil {
 		return err
 	}

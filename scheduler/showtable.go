@@ -30,7 +30,7 @@ func (s *Server) showProperties(j *job, st *sql.ShowProperties) error {
 
 // showHistory answers SHOW BRANCHES, SHOW TAGS and SHOW SNAPSHOTS.
 func (s *Server) showHistory(j *job, st *sql.ShowHistory) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, toRead)
 	if err != nil {
 		return err
 	}

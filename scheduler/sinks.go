@@ -121,7 +121,7 @@ func newSources(cfg *config.Config, log *slog.Logger) (*sources.Resolver, error)
 			log.Warn("sources.roots: no such directory; nothing can be read below it", "directory", root)
 		}
 	}
-	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: cfg.OwnPaths(), MaxFiles: cfg.Limits.MaxSourceFiles})
+	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: cfg.OwnPaths(), MaxFiles: cfg.Limits.MaxSourceFiles, Tables: cfg.RestrictedPaths()})
 }
 
 // sourceFailure gives a source's error the form that clients see.

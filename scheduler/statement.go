@@ -118,7 +118,7 @@ func (s *Server) execute(j *job) error {
 	case *sql.Uncache:
 		return s.runUncache(j, st)
 	case *sql.ShowCatalogs:
-		return s.answer(j, []string{"catalog"}, oneColumn(s.catalogNames()))
+		return s.answer(j, []string{"catalog"}, oneColumn(s.visibleCatalogs(j.owner)))
 	case *sql.ShowSchemas:
 		return s.showSchemas(j, st)
 	case *sql.ShowTables:
@@ -227,7 +227,7 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 	if len(parts) > 1 {
 		name, parts = parts[0], parts[1:]
 	}
-	e, err := s.resolveCatalog(name, preferred)
+	e, err := s.resolveCatalog(j.owner, name, preferred)
 	if err != nil {
 		return err
 	}
@@ -238,6 +238,9 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 		return err
 	}
 	what := "schema " + sql.JoinName(append([]string{e.name}, parts...))
+	if err := s.permit(j.owner, e, parts, toCreate, what); err != nil {
+		return err
+	}
 	s.warnOfTwinSchema(j, e, parts)
 	// After a restart the schema may be there because this very statement made it.
 	err = catalogError(e.catalog.CreateNamespace(j.ctx, parts, j.again), what)
@@ -248,6 +251,7 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 	case err != nil:
 		return hinted(err, codeExists, "CREATE SCHEMA IF NOT EXISTS does nothing then")
 	}
+	j.madeSchema(e, parts)
 	return s.answer(j, []string{"result"}, []row{{"created " + what}})
 }
 
@@ -265,11 +269,11 @@ func (s *Server) showSchemas(j *job, st *sql.ShowSchemas) error {
 	if st.Catalog != nil {
 		name = st.Catalog.Text
 	}
-	e, err := s.resolveCatalog(name, j.rec.DefaultCatalog)
+	e, err := s.resolveCatalog(j.owner, name, j.rec.DefaultCatalog)
 	if err != nil {
 		return err
 	}
-	schemas, err := s.listSchemas(j.ctx, e)
+	schemas, err := s.visibleSchemas(j.ctx, j.owner, e)
 	if err != nil {
 		return err
 	}
@@ -292,27 +296,27 @@ func (s *Server) showTables(j *job, st *sql.ShowTables) error {
 	case len(parts) > 1:
 		name, parts = parts[0], parts[1:]
 	}
-	e, err := s.resolveCatalog(name, j.rec.DefaultCatalog)
+	e, err := s.resolveCatalog(j.owner, name, j.rec.DefaultCatalog)
 	if err != nil {
 		return err
 	}
 	if len(parts) > 0 {
-		if parts, err = s.schemaToShow(j.ctx, e, parts); err != nil {
+		if parts, err = s.schemaToShow(j.ctx, j.owner, e, parts); err != nil {
 			return err
 		}
-		tables, err := s.listTables(j.ctx, e, parts)
+		tables, err := s.visibleTables(j.ctx, j.owner, e, parts)
 		if err != nil {
 			return err
 		}
 		return s.answer(j, []string{"table"}, oneColumn(tables))
 	}
-	schemas, err := s.listSchemas(j.ctx, e)
+	schemas, err := s.visibleSchemas(j.ctx, j.owner, e)
 	if err != nil {
 		return err
 	}
 	var rows []row
 	for _, sc := range schemas {
-		tables, err := s.listTables(j.ctx, e, sc)
+		tables, err := s.visibleTables(j.ctx, j.owner, e, sc)
 		if err != nil {
 			return err
 		}
@@ -341,7 +345,7 @@ func (s *Server) describeTable(j *job, st *sql.Describe) error {
 
 // described resolves a name and describes the table.
 func (s *Server) described(j *job, name sql.Name) (*target, *sinkv1.DescribeTableResponse, error) {
-	t, err := s.resolveTable(name.Strings(), j)
+	t, err := s.resolveTable(name.Strings(), j, toRead)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -400,8 +404,16 @@ func (s *Server) describe(ctx context.Context, j *job, t *target) (d *sinkv1.Des
 	return d, err
 }
 
+// createdBy is what a statement does that makes a table.
+func createdBy(st *sql.CreateTable) action {
+	if st.Replace {
+		return toCreate | toDrop
+	}
+	return toCreate
+}
+
 func (s *Server) createTable(j *job, st *sql.CreateTable) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, createdBy(st))
 	if err != nil {
 		return err
 	}
@@ -432,6 +444,7 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s exists already", t)}})
 			}
 			if j.again {
+				j.did(auditCreate, t, perhaps)
 				return fail(codeLost, "DESCRIBE shows what is there", "this statement was interrupted and begun again, and table %s exists now: made by it, or by another", t)
 			}
 			f.Hint = "CREATE TABLE IF NOT EXISTS does nothing then"
@@ -439,6 +452,7 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 		return err
 	}
 	j.warn(res.Warnings...)
+	j.did(auditCreate, t)
 	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("created table %s", t)}})
 }
 
@@ -451,7 +465,7 @@ func (s *Server) ensureSchema(ctx context.Context, t *target) error {
 		return err
 	case found != nil:
 		t.ident = append(slices.Clone(found), t.ident[n])
-		return nil
+		return s.permit(t.who, t.entry, found, t.does, "table "+t.String())
 	case t.entry.catalog == nil: // the directory is made with the table
 		return nil
 	}
@@ -463,7 +477,7 @@ func (s *Server) ensureSchema(ctx context.Context, t *target) error {
 }
 
 func (s *Server) dropTable(j *job, st *sql.DropTable) error {
-	t, err := s.resolveTable(st.Table.Strings(), j)
+	t, err := s.resolveTable(st.Table.Strings(), j, toDrop)
 	if err != nil {
 		return err
 	}
@@ -481,6 +495,9 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 	if err != nil {
 		var f *jobFailure
 		if errors.As(err, &f) && f.Code == codeNotFound {
+			if j.again {
+				j.did(auditDrop, t, perhaps)
+			}
 			if st.IfExists || j.again {
 				return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s does not exist", t)}})
 			}
@@ -490,6 +507,7 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 		}
 		return err
 	}
+	j.did(auditDrop, t)
 	s.noteMaintenance(schedule.Dropped{Table: tableOf(t.entry.name, t.ident)})
 	return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("dropped table %s; its files stay", t)}})
 }

@@ -259,7 +259,7 @@ const journalRetry = time.Second
 // putFinished writes a terminal record and what follows from it. What a write leaves behind is in its duties by then.
 func (s *Server) putFinished(tx *journal.Tx, rec *journal.Job) error {
 	rec.Plan = nil // it may be large, and nobody will run it again
-	if err := s.tellEnd(tx, rec); err != nil {
+	if err := errors.Join(s.tellEnd(tx, rec), s.auditEnd(tx, rec)); err != nil {
 		return err
 	}
 	rec.Untidy = untidy(rec)

@@ -31,7 +31,7 @@ func (s *Server) oweSweeps(tx *journal.Tx, rec *journal.Job) error {
 		}
 		return tx.PutDuty(&journal.Duty{
 			Prefix: a.Prefix, Catalog: a.Catalog, Location: a.Location, Job: a.Job, Attempt: a.ID, NotBefore: now,
-			Confirmed: s.attemptEnded(a.ID), Until: accessEnds(a.Prefix, now),
+			Confirmed: s.attemptEnded(a.ID), Until: s.accessEnds(a, now),
 		})
 	})
 }
@@ -163,6 +163,9 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	s.tidy(entry, d.Location, d.Prefix)
 	d.Sweeps++
 	return s.journal.Update(func(tx *journal.Tx) error {
+		if err := s.auditSwept(tx, &d, int64(n)); err != nil {
+			return err
+		}
 		now := time.Now()
 		switch over := d.Confirmed || d.Sweeps > 1 || mutant.On("scheduler/swept-once"); {
 		case over && (now.After(d.Until) || mutant.On("scheduler/swept-before-access-ends")):
@@ -186,9 +189,13 @@ func (s *Server) sweepDue(d *journal.Duty, now time.Time) bool {
 const accessGrace = 5 * time.Minute
 
 // accessEnds is when nobody can write below the prefix of an attempt any more that has ended now: it gets no further access.
-func accessEnds(prefix string, now time.Time) time.Time {
-	if !isRemote(prefix) {
+func (s *Server) accessEnds(a *journal.Attempt, now time.Time) time.Time {
+	if !isRemote(a.Prefix) {
 		return time.Time{}
 	}
-	return now.Add(credentials.Lifetime + accessGrace)
+	life := credentials.Lifetime
+	if e := s.catalogs[a.Catalog]; e == nil || e.sessions != nil {
+		life = credentials.MaxSession
+	}
+	return now.Add(life + accessGrace)
 }

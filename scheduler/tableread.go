@@ -49,5 +49,5 @@ func (r tableRead) reference() (tableRead, bool) {
 // isMissing reports whether an error says that there is no such table, or no such catalog or schema.
 func isMissing(err error) bool {
 	var f *jobFailure
-	return errors.As(err, &f) && f.Code == codeNotFound
+	return errors.As(err, &f) && (f.Code == codeNotFound || f.Code == codeDenied) // the last part may be a branch of a table that is permitted
 }

@@ -55,6 +55,9 @@ func (w *writeState) taskless() bool {
 // commitTaskless commits what runTaskless has journalled, in this incarnation or an earlier one.
 func (s *Server) commitTaskless(w *writeState) error {
 	var lease *broker.Lease
+	if err := s.stillPermitted(w.job.owner, w.job.does()); err != nil {
+		return s.endWrite(w, err)
+	}
 	err := s.overCrashes(w.job.ctx, "start", func() (err error) {
 		lease, _, err = s.lease(w.job.ctx, w.target, broker.LeaseSpec{JobID: w.job.id, TableUUID: w.spec.TableUuid, Mode: w.mode, Branch: w.spec.Branch, AllowCreate: w.spec.CreatesTable, Location: w.rec.Location})
 		return err

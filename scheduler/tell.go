@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Receivers of messages, as the journal names them.
 const (
 	toLineage = "lineage"
-	toReports = "commit-reports"
+	toReports = "commit-reports" // and toAudit
 )
 
 // tellTimeout is for configurations that do not say.
@@ -28,6 +29,7 @@ type told struct {
 	build   lineage.Builder
 	lineage *outbox.Outbox // nil: off
 	reports *outbox.Outbox // nil: off
+	audit   *outbox.Outbox // nil: off
 }
 
 // openTold comes after the journal is open and secrets are known to the redactor.
@@ -43,8 +45,23 @@ func (s *Server) openTold() error {
 	if t.lineage, err = s.openOutbox(toLineage, "lineage", s.cfg.Lineage.Receiver()); err != nil {
 		return err
 	}
-	t.reports, err = s.openOutbox(toReports, "commit_reports", s.cfg.CommitReports)
+	if t.reports, err = s.openOutbox(toReports, "commit_reports", s.cfg.CommitReports); err != nil {
+		return err
+	}
+	t.audit, err = s.openAudit()
 	return err
+}
+
+// openAudit opens the audit log. What it tells of commits is never dropped: it waits in the journal for as long as the file cannot be written.
+func (s *Server) openAudit() (*outbox.Outbox, error) {
+	if s.cfg.Audit.File == "" {
+		return nil, s.forgetOutgoing(toAudit)
+	}
+	f, err := outbox.NewLedger(s.cfg.Audit.File)
+	if err != nil {
+		return nil, fmt.Errorf("audit.file: %w", err)
+	}
+	return outbox.New(outbox.Config{To: toAudit, Name: "audit", Target: f, Journal: s.journal, Pending: math.MaxInt32, Logger: s.log})
 }
 
 func (s *Server) openOutbox(to, key string, r config.Receiver) (*outbox.Outbox, error) {
@@ -104,7 +121,7 @@ func (s *Server) forgetOutgoing(to string) error {
 
 // tell begins to tell.
 func (s *Server) tell() {
-	for _, o := range []*outbox.Outbox{s.told.lineage, s.told.reports} {
+	for _, o := range []*outbox.Outbox{s.told.lineage, s.told.reports, s.told.audit} {
 		if o != nil {
 			s.spawn(func() { o.Run(s.ctx) })
 		}
@@ -115,7 +132,7 @@ func (s *Server) tell() {
 func (t *told) flush(ctx context.Context, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	for name, o := range map[string]*outbox.Outbox{"lineage": t.lineage, "commit_reports": t.reports} {
+	for name, o := range map[string]*outbox.Outbox{"lineage": t.lineage, "commit_reports": t.reports, "audit": t.audit} {
 		if err := o.Flush(ctx); err != nil {
 			log.Warn("messages wait for the next start", "for", name, "messages", o.Stats().Pending)
 		}

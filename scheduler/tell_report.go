@@ -26,6 +26,9 @@ func landing(m *coordinator.Machine, open *coordinator.Attempt) *journal.Landing
 func (w *writeState) noteLanding(tx *journal.Tx, rec *journal.Job, m *coordinator.Machine, open *coordinator.Attempt, l *journal.Landing) error {
 	rec.Landing = l
 	w.s.landed(rec, m)
+	if err := w.s.auditLanding(tx, w, rec, m); err != nil {
+		return err
+	}
 	return w.s.tellReport(tx, w, m, open, rec.Landing)
 }
 

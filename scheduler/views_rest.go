@@ -15,7 +15,11 @@ import (
 
 // request gives the principal of an HTTP request, or says why there is none.
 func (g *guard) request(r *http.Request, token string) (who, why string) {
-	return g.client(token, verified(r.TLS), "header")
+	cert := verified(r.TLS)
+	if who, why = g.client(token, cert, "header"); who == "" && g.refused != nil {
+		g.refused(r.RemoteAddr, r.Method+" "+r.URL.Path, commonName(cert), why)
+	}
+	return who, why
 }
 
 // restBackend answers what the REST API asks.
@@ -26,7 +30,7 @@ func (b *restBackend) State(who string) rest.State {
 	s, now := b.v.s, b.v.snapshot()
 	out := rest.State{
 		Version: s.opts.Version, Cluster: s.cfg.Cluster, Epoch: s.journal.Epoch(), PID: os.Getpid(), Started: b.v.started, Address: s.addr, Isolation: s.isolationText,
-		Catalogs: s.catalogNames(), Executors: now.Executors, Slots: now.Slots, Running: now.RunningTasks, Queued: now.QueuedTasks, Jobs: map[string]int{},
+		Catalogs: s.visibleCatalogs(who), Executors: now.Executors, Slots: now.Slots, Running: now.RunningTasks, Queued: now.QueuedTasks, Jobs: map[string]int{},
 		Events: rest.EventLog{Written: now.EventsWritten, Dropped: now.EventsDropped, Queued: now.EventsQueued},
 	}
 	if out.Catalogs == nil {
@@ -36,7 +40,7 @@ func (b *restBackend) State(who string) rest.State {
 		out.Jobs[state] = 0
 	}
 	for _, j := range s.jobsNewestFirst() {
-		if seenBy(j, who) {
+		if s.seenBy(j, who) {
 			j.mu.Lock()
 			out.Jobs[stateText(j.state)]++
 			j.mu.Unlock()
@@ -61,7 +65,7 @@ func (b *restBackend) Jobs(who string, f rest.Filter) []rest.Job {
 		if len(out) == f.Limit {
 			break
 		}
-		if !seenBy(j, who) && !mutant.On("scheduler/everybody-sees-all") {
+		if !b.v.s.seenBy(j, who) && !mutant.On("scheduler/everybody-sees-all") {
 			continue
 		}
 		j.mu.Lock()
@@ -75,7 +79,7 @@ func (b *restBackend) Jobs(who string, f rest.Filter) []rest.Job {
 }
 
 func (b *restBackend) find(who, id string) *job {
-	if j := b.v.s.job(id); j != nil && seenBy(j, who) {
+	if j := b.v.s.job(id); j != nil && b.v.s.seenBy(j, who) {
 		return j
 	}
 	return nil
@@ -226,6 +230,7 @@ func (b *restBackend) Cancel(who, id string) (_ rest.Job, refused string, found 
 		return rest.Job{}, "the job has ended: " + stateName(state), true
 	}
 	if !b.v.s.mayCancel(j, who) {
+		b.v.s.noteRefused(auditEvent{Reason: refusedPermission, Principal: who, Job: id, Message: notForAll})
 		return rest.Job{}, notForAll, true
 	}
 	ok, message := b.v.s.cancelJob(b.v.s.ctx, j, who)

@@ -10,7 +10,7 @@ import (
 )
 
 // NonceHeader marks an object with who wrote it, so that the loss of an answer is settled by a look at the object.
-const NonceHeader = objects.NonceHeader
+const NonceHeader = "X-Amz-Meta-Signet-Put" // objects.NonceHeader, as net/http spells it
 
 // presigned signs single requests. It needs nothing of the store but signatures, and is exact to the object.
 type presigned struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/internal/request"
 	"github.com/signet-io/signet/internal/fault"
 )
 
@@ -27,7 +28,7 @@ func (c *Catalog) Commit(ctx context.Context, id catalog.Ident, requirements, up
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
-	req, err := parseRequest(requirements, updates)
+	req, err := request.Parse(requirements, updates)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", id, err)
 	}
@@ -50,20 +51,20 @@ func (c *Catalog) Commit(ctx context.Context, id catalog.Ident, requirements, up
 }
 
 // attempt is load, check, build, write, swap.
-func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request) (*version, error) {
+func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
 	base, err := c.load(ctx, id)
 	switch {
-	case errors.Is(err, catalog.ErrNotFound) && req.creates():
+	case errors.Is(err, catalog.ErrNotFound) && req.Creates():
 		return c.createStaged(ctx, id, req)
 	case errors.Is(err, catalog.ErrNotFound):
 		return nil, fmt.Errorf("%w: %w", catalog.ErrConflict, err)
 	case err != nil:
 		return nil, notSent(err)
 	}
-	if ok, err := req.landed(base.meta); ok || err != nil {
+	if ok, err := req.Landed(base.meta); ok || err != nil {
 		return base, err
 	}
-	if err := errors.Join(req.follows(base.location), req.holds(base.meta), req.fresh(base.meta)); err != nil {
+	if err := errors.Join(req.Follows(base.location), req.Holds(base.meta), req.Fresh(base.meta)); err != nil {
 		return nil, err
 	}
 	if err := c.checkMove(ctx, id, base.meta, req); err != nil {
@@ -100,8 +101,8 @@ func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request) (
 	return next, nil
 }
 
-func applyTo(base *version, req *request) (table.Metadata, error) {
-	updates, err := req.parsed()
+func applyTo(base *version, req *request.Request) (table.Metadata, error) {
+	updates, err := req.Updates()
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +114,8 @@ func applyTo(base *version, req *request) (table.Metadata, error) {
 }
 
 // checkMove refuses to move a table to where its next files would not belong.
-func (c *Catalog) checkMove(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request) error {
-	to := req.movesTo()
+func (c *Catalog) checkMove(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) error {
+	to := req.MovesTo()
 	if to == "" || to == meta.Location() {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (c *Catalog) swap(ctx context.Context, id catalog.Ident, base, next *versio
 
 // settle finds out how a statement that failed ended. base is nil for a create. Its answers: the version that landed, errMoved
 // or ErrConflict when the statement can never take effect, or the cause itself: unknown.
-func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request, base, next *version, cause error) (*version, error) {
+func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request.Request, base, next *version, cause error) (*version, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if err := fault.Hit("catalog.commit.before-reload"); err != nil {
@@ -165,7 +166,7 @@ func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request, ba
 	}
 	// The row left the expected location, so the statement finds nothing to change any more. Whether it did so before is certain
 	// where the log still reaches back to the base: the successor would be there.
-	if err := req.holds(now.meta); err != nil {
+	if err := req.Holds(now.meta); err != nil {
 		c.discard(ctx, next.location)
 		return nil, err
 	}
@@ -176,11 +177,11 @@ func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request, ba
 	return nil, unknown(cause, nil)
 }
 
-func mine(now, next *version, req *request) bool {
+func mine(now, next *version, req *request.Request) bool {
 	if now.location == next.location || inLog(now.meta, next.location) {
 		return true
 	}
-	ok, err := req.landed(now.meta)
+	ok, err := req.Landed(now.meta)
 	return ok && err == nil
 }
 

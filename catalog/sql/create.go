@@ -2,17 +2,15 @@ package sql
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
-	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/internal/request"
 	"github.com/signet-io/signet/internal/fault"
 )
 
@@ -29,7 +27,7 @@ func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 	if err != nil {
 		return nil, err
 	}
-	meta, err := newMetadata(spec, location)
+	meta, err := request.NewMetadata(spec, location)
 	if err != nil {
 		return nil, fmt.Errorf("create table %s: %w", id, err)
 	}
@@ -38,7 +36,7 @@ func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 		return nil, err
 	}
 	defer unlock()
-	v, err := c.insert(ctx, id, meta, &request{})
+	v, err := c.insert(ctx, id, meta, &request.Request{})
 	if errors.Is(err, catalog.ErrConflict) {
 		err = fmt.Errorf("%w", catalog.ErrExists)
 	}
@@ -56,38 +54,12 @@ func (c *Catalog) locationFor(ctx context.Context, id catalog.Ident, given strin
 	return given, c.checkLocation(ctx, id, given)
 }
 
-func newMetadata(spec catalog.CreateSpec, location string) (table.Metadata, error) {
-	schema := &iceberg.Schema{}
-	if err := json.Unmarshal(spec.Schema, schema); err != nil {
-		return nil, fmt.Errorf("schema: %w: %w", catalog.ErrPermanent, err)
-	}
-	partition := iceberg.UnpartitionedSpec
-	if len(spec.PartitionSpec) > 0 {
-		partition = &iceberg.PartitionSpec{}
-		if err := json.Unmarshal(spec.PartitionSpec, partition); err != nil {
-			return nil, fmt.Errorf("partition spec: %w: %w", catalog.ErrPermanent, err)
-		}
-	}
-	order := table.UnsortedSortOrder
-	if len(spec.SortOrder) > 0 {
-		if err := json.Unmarshal(spec.SortOrder, &order); err != nil {
-			return nil, fmt.Errorf("sort order: %w: %w", catalog.ErrPermanent, err)
-		}
-	}
-	props := iceberg.Properties(maps.Clone(spec.Properties))
-	meta, err := table.NewMetadata(schema, partition, order, location, props)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", catalog.ErrPermanent, err)
-	}
-	return meta, nil
-}
-
 // createStaged builds a table from nothing but the updates, as CREATE TABLE AS SELECT sends them, and makes it.
-func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *request) (*version, error) {
-	if err := req.holds(nil); err != nil {
+func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
+	if err := req.Holds(nil); err != nil {
 		return nil, err
 	}
-	location, err := c.locationFor(ctx, id, req.movesTo())
+	location, err := c.locationFor(ctx, id, req.MovesTo())
 	if err != nil {
 		return nil, notSent(err)
 	}
@@ -100,9 +72,9 @@ func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *reque
 
 // stagedMetadata starts from an empty builder, not from the metadata of an empty table as iceberg-go does: that would leave an
 // empty schema 0 behind, and ids that differ from those the data files were written with.
-func stagedMetadata(req *request, location string) (table.Metadata, error) {
+func stagedMetadata(req *request.Request, location string) (table.Metadata, error) {
 	format, named := defaultFormat, false
-	for _, f := range req.facts {
+	for _, f := range req.Facts {
 		if f.Action == table.UpdateUpgradeFormatVersion {
 			format = f.Version
 		}
@@ -120,7 +92,7 @@ func stagedMetadata(req *request, location string) (table.Metadata, error) {
 	if err := b.SetLoc(location); err != nil {
 		return nil, err
 	}
-	updates, err := req.parsed()
+	updates, err := req.Updates()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +108,7 @@ func stagedMetadata(req *request, location string) (table.Metadata, error) {
 }
 
 // insert writes a new table's metadata and its row. ErrConflict if the name is taken.
-func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request) (*version, error) {
+func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) (*version, error) {
 	key := namespaceKey(id.Namespace())
 	if err := c.checkNew(ctx, id, key); err != nil {
 		return nil, notSent(err)

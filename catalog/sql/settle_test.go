@@ -11,6 +11,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/catalogtest"
+	"github.com/signet-io/signet/catalog/internal/request"
 	"github.com/signet-io/signet/catalog/storage"
 )
 
@@ -19,7 +20,7 @@ type scene struct {
 	*testing.T
 	c          *Catalog
 	id         catalog.Ident
-	req        *request
+	req        *request.Request
 	base, next *version
 }
 
@@ -35,7 +36,7 @@ func newScene(t *testing.T) *scene {
 	require.NoError(t, err)
 	s := &scene{T: t, c: c, id: tbl.Ident}
 	reqs, ups := catalogtest.Append(tbl, catalogtest.SnapshotID())
-	s.req, err = parseRequest(reqs, ups)
+	s.req, err = request.Parse(reqs, ups)
 	require.NoError(t, err)
 	s.base, err = c.load(t.Context(), s.id)
 	require.NoError(t, err)
@@ -154,7 +155,7 @@ func TestSettle(t *testing.T) {
 		s.base = nil
 		reqs, ups := catalogtest.Staged("", "", 77)
 		var err error
-		s.req, err = parseRequest(reqs, ups)
+		s.req, err = request.Parse(reqs, ups)
 		require.NoError(t, err)
 		_, err = s.settle()
 		require.ErrorIs(t, err, catalog.ErrConflict)

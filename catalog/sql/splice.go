@@ -6,14 +6,15 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 
+	"github.com/signet-io/signet/catalog/internal/request"
 	"github.com/signet-io/signet/internal/rawjson"
 )
 
 // splice gives the bytes of metadata that differs from its base by one snapshot and what moves with it. A table's snapshots are most of its metadata,
 // and they are copied as they are: so a commit costs little more however many there are, and what this version does not know of stays. false: the
 // request changes something else, or the base is unusual, and the whole metadata is to be encoded.
-func splice(base *version, meta table.Metadata, req *request) ([]byte, bool) {
-	snapshot := req.appends(base.meta, meta)
+func splice(base *version, meta table.Metadata, req *request.Request) ([]byte, bool) {
+	snapshot := appends(req, base.meta, meta)
 	if snapshot == nil {
 		return nil, false
 	}
@@ -46,9 +47,9 @@ func splice(base *version, meta table.Metadata, req *request) ([]byte, bool) {
 }
 
 // appends returns the one snapshot that the request adds; nil: it does more than add it, and point references and properties to it.
-func (r *request) appends(base, meta table.Metadata) *table.Snapshot {
+func appends(r *request.Request, base, meta table.Metadata) *table.Snapshot {
 	var id *int64
-	for _, f := range r.facts {
+	for _, f := range r.Facts {
 		switch f.Action {
 		case table.UpdateAddSnapshot:
 			if id != nil || f.Snapshot == nil {

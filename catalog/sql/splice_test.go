@@ -10,6 +10,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signet-io/signet/catalog/internal/request"
 	"github.com/signet-io/signet/internal/rawjson"
 )
 
@@ -26,7 +27,7 @@ func emptyVersion(t *testing.T, format int, props iceberg.Properties) *version {
 	return &version{location: "file:///wh/t/metadata/00000-a.metadata.json", raw: raw, meta: meta}
 }
 
-func spliceRequest(t *testing.T, base *version, n int, more ...map[string]any) *request {
+func spliceRequest(t *testing.T, base *version, n int, more ...map[string]any) *request.Request {
 	t.Helper()
 	snap := map[string]any{
 		"snapshot-id": 1000 + n, "sequence-number": base.meta.LastSequenceNumber() + 1, "timestamp-ms": time.Now().UnixMilli(), "schema-id": 0,
@@ -41,7 +42,7 @@ func spliceRequest(t *testing.T, base *version, n int, more ...map[string]any) *
 	updates := append([]map[string]any{{"action": "add-snapshot", "snapshot": snap}}, more...)
 	b, err := json.Marshal(updates)
 	require.NoError(t, err)
-	r, err := parseRequest([]byte("[]"), b)
+	r, err := request.Parse([]byte("[]"), b)
 	require.NoError(t, err)
 	return r
 }
@@ -123,7 +124,7 @@ func TestSplice_LeavesTheRestToTheEncoder(t *testing.T) {
 		req := spliceRequest(t, base, 0, more...)
 		if more == nil {
 			var err error
-			req, err = parseRequest([]byte("[]"), []byte(`[{"action":"set-properties","updates":{"a":"b"}}]`))
+			req, err = request.Parse([]byte("[]"), []byte(`[{"action":"set-properties","updates":{"a":"b"}}]`))
 			require.NoError(t, err)
 		}
 		meta, err := applyTo(base, req)

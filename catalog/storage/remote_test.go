@@ -100,7 +100,7 @@ func TestRemote_Requests(t *testing.T) {
 		for err == nil {
 			_, err = io.ReadFull(r, buf)
 		}
-		require.ErrorIs(t, err, io.EOF)
+		require.True(t, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF), err)
 		return len(s.Log())
 	}
 	require.Equal(t, 1, read(home+"/small", 1))
@@ -223,4 +223,13 @@ func TestOpener(t *testing.T) {
 	}
 	_, err = storage.Local.Open(context.Background(), "s3://b/x")
 	require.ErrorIs(t, err, storage.ErrUnsupported)
+}
+
+func TestRemote_RealConformance(t *testing.T) {
+	storagetest.Run(t, func(t *testing.T) storagetest.Env {
+		p, bucket, prefix := objectstest.Real(t)
+		o, err := storage.NewOpener(storage.Root{Props: p, Source: objects.Static(p)})
+		require.NoError(t, err)
+		return storagetest.Env{Location: "s3://" + bucket + "/" + prefix + "/t1", Sibling: "s3://" + bucket + "/" + prefix + "/t10", Open: o.Open, Remote: true}
+	})
 }

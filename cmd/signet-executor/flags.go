@@ -38,7 +38,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	fs := flag.NewFlagSet("signet-executor", flag.ContinueOnError)
 	fs.SetOutput(out)
 	o := &options{}
-	var tokenFile, caFile, ownCert, ownKey, serverName, memory, minFree, cert, key string
+	var tokenFile, caFile, ownCert, ownKey, serverName, memory, minFree, cache, cert, key string
 	var useTLS bool
 	c := &o.config
 	fs.StringVar(&c.Scheduler, "scheduler", "", "address of the scheduler, `host:port` (required)")
@@ -57,6 +57,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 	fs.IntVar(&c.Slots, "slots", 0, "`number` of tasks at a time (default half the processors, at least 2)")
 	fs.IntVar(&c.Threads, "threads", 0, "`number` of threads per task (default two per processor over all slots)")
 	fs.StringVar(&minFree, "min-free", "256MiB", "scratch `space` below which no task starts; 0 for no check")
+	fs.StringVar(&cache, "object-cache", "10GiB", "scratch `space` for files of object stores that later tasks may read again; 0 for none")
 	fs.DurationVar(&c.Drain, "drain", 3*time.Second, "how long running tasks may finish, and their output be fetched, after SIGTERM")
 	fs.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
 	fs.BoolVar(&o.ignoreInterrupt, "ignore-interrupt", false, "ignore Ctrl-C: a parent process handles it")
@@ -75,7 +76,7 @@ func parse(args []string, env func(string) (string, bool), out io.Writer) (*opti
 		return o, nil
 	}
 	return o, errors.Join(
-		o.readSizes(memory, minFree),
+		o.readSizes(memory, minFree, cache),
 		o.readToken(tokenFile, env),
 		o.readTLS(useTLS, caFile, ownCert, ownKey, serverName),
 		o.readExchangeTLS(cert, key),
@@ -98,7 +99,7 @@ func fromEnv(fs *flag.FlagSet, env func(string) (string, bool)) error {
 	return errors.Join(errs...)
 }
 
-func (o *options) readSizes(memory, minFree string) error {
+func (o *options) readSizes(memory, minFree, cache string) error {
 	var err error
 	if memory != "" {
 		if o.config.MemoryBytes, err = parseSize(memory); err != nil {
@@ -110,6 +111,12 @@ func (o *options) readSizes(memory, minFree string) error {
 	}
 	if o.config.MinFreeBytes == 0 {
 		o.config.MinFreeBytes = -1
+	}
+	if o.config.ObjectCacheBytes, err = parseSize(cache); err != nil {
+		return fmt.Errorf("--object-cache: %w", err)
+	}
+	if o.config.ObjectCacheBytes == 0 {
+		o.config.ObjectCacheBytes = -1
 	}
 	return nil
 }

@@ -41,6 +41,7 @@ func TestParse_FlagsAndVariables(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "other", o.config.Token)
 	require.Equal(t, int64(256<<20), o.config.MinFreeBytes)
+	require.Equal(t, int64(10<<30), o.config.ObjectCacheBytes)
 }
 
 func TestRun_WrongUsage(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/signet-io/signet/executor/signed"
 	"github.com/signet-io/signet/executor/upload"
 )
@@ -45,6 +47,12 @@ func (f *file) key() string {
 // place names an object as path. It is fetched, unless it is there already; several who want it at a time wait for one of them.
 func (c *Cache) place(ctx context.Context, reads *signer, f *file, path string) error {
 	key := f.key()
+	if f.footer {
+		if done, err := c.taken(key, path); done || err != nil { // all of it is more than enough
+			return err
+		}
+		key += ".footer"
+	}
 	for {
 		done, wait, err := c.take(key, path)
 		if done || err != nil {
@@ -60,7 +68,11 @@ func (c *Cache) place(ctx context.Context, reads *signer, f *file, path string) 
 		}
 	}
 	tmp := filepath.Join(c.Dir, key+".part")
-	err := c.fetch(ctx, reads, f, tmp)
+	fetch := c.fetch
+	if f.footer {
+		fetch = c.fetchFooter
+	}
+	err := fetch(ctx, reads, f, tmp)
 	if err == nil {
 		err = link(tmp, path)
 	}
@@ -72,13 +84,8 @@ func (c *Cache) place(ctx context.Context, reads *signer, f *file, path string) 
 func (c *Cache) take(key, path string) (done bool, wait <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := c.entries[key]; at != nil {
-		err := link(filepath.Join(c.Dir, key), path)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			c.used.MoveToFront(at)
-			return err == nil, nil, err
-		}
-		c.forget(at) // somebody has removed it
+	if done, err := c.has(key, path); done || err != nil {
+		return done, nil, err
 	}
 	if flight := c.flights[key]; flight != nil {
 		return false, flight, nil
@@ -93,21 +100,52 @@ func (c *Cache) take(key, path string) (done bool, wait <-chan struct{}, err err
 	return false, nil, nil
 }
 
+// taken names what is cached, if it is.
+func (c *Cache) taken(key, path string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.has(key, path)
+}
+
+// has is taken with mu held.
+func (c *Cache) has(key, path string) (bool, error) {
+	at := c.entries[key]
+	if at == nil {
+		return false, nil
+	}
+	err := link(filepath.Join(c.Dir, key), path)
+	if errors.Is(err, fs.ErrNotExist) { // somebody has removed it
+		c.forget(at)
+		return false, nil
+	}
+	c.used.MoveToFront(at)
+	return err == nil, err
+}
+
 // landed ends a fetch: the object is kept, if it may be, and what was not used for longest makes room.
 func (c *Cache) landed(key, tmp string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.flights[key])
 	delete(c.flights, key)
-	if st, err := os.Stat(tmp); ok && err == nil && st.Size() <= c.Limit && os.Rename(tmp, filepath.Join(c.Dir, key)) == nil {
-		c.entries[key] = c.used.PushFront(entry{key, st.Size()})
-		c.bytes += st.Size()
+	if size, err := onDisk(tmp); ok && err == nil && size <= c.Limit && os.Rename(tmp, filepath.Join(c.Dir, key)) == nil {
+		c.entries[key] = c.used.PushFront(entry{key, size})
+		c.bytes += size
 	} else {
 		_ = os.Remove(tmp) // the scratch directory goes as a whole
 	}
 	for c.bytes > c.Limit {
 		c.evict(c.used.Back())
 	}
+}
+
+// onDisk is what a file takes, which of a sparse one is less than its size.
+func onDisk(name string) (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(name, &st); err != nil {
+		return 0, err
+	}
+	return st.Blocks * 512, nil
 }
 
 func (c *Cache) forget(at *list.Element) entry {

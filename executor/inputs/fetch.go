@@ -75,12 +75,10 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 	switch {
 	case from != 0 && from != g.have: // not what was asked for
 		return signed.Classify(r, http.StatusBadGateway, "", fmt.Sprintf("it answers from byte %d on instead of %d", from, g.have))
-	case g.f.size > 0 && total != g.f.size:
-		return g.resized(total)
-	case g.etag != "" && resp.Header.Get("ETag") != g.etag:
-		return g.changed()
 	}
-	g.etag = resp.Header.Get("ETag")
+	if err := g.same(resp, total); err != nil {
+		return err
+	}
 	if from == 0 && g.have > 0 { // a store without ranges: from the start
 		g.have = 0
 	}
@@ -94,6 +92,18 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 	case err != nil || g.have != total:
 		return &signed.Error{Method: r.GetMethod(), URI: r.GetUri(), Status: resp.StatusCode, Err: signed.ErrNetwork, Text: fmt.Sprintf("the body broke off after %d of %d bytes", g.have, total)}
 	}
+	return nil
+}
+
+// same makes sure that an answer is about the version that was planned for, and that the answers before it were about.
+func (g *getting) same(resp *http.Response, total int64) error {
+	switch {
+	case g.f.size > 0 && total != g.f.size:
+		return g.resized(total)
+	case g.etag != "" && resp.Header.Get("ETag") != g.etag:
+		return g.changed()
+	}
+	g.etag = resp.Header.Get("ETag")
 	return nil
 }
 

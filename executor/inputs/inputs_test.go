@@ -3,6 +3,7 @@ package inputs_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func TestStage_FilesAndDeletesUnderTheirNames(t *testing.T) {
 	}
 	task := scan(pinned(keys[0], 1000, &planv1.DeleteFile{Uri: "s3://lake/" + keys[2], SizeBytes: 1002}), pinned(keys[1], 1001), &planv1.PinnedFile{Path: "/local.parquet"})
 	require.True(t, inputs.Any(task))
-	out, err := b.cache.Stage(t.Context(), b, task, b.dir, true)
+	out, err := b.cache.Stage(t.Context(), b, task, b.dir, inputs.All)
 	require.NoError(t, err)
 	files := out[0].GetTable().GetFiles()
 	for n, path := range []string{files[0].GetPath(), files[1].GetPath(), files[0].GetDeletes()[0].GetPath()} {
@@ -71,7 +72,7 @@ func TestStage_FilesAndDeletesUnderTheirNames(t *testing.T) {
 
 	gets := b.Counted("GET")
 	other := t.TempDir()
-	out, err = b.cache.Stage(t.Context(), b, scan(pinned(keys[0], 1000, &planv1.DeleteFile{Uri: "s3://lake/wh/gone.puffin"})), other, false)
+	out, err = b.cache.Stage(t.Context(), b, scan(pinned(keys[0], 1000, &planv1.DeleteFile{Uri: "s3://lake/wh/gone.puffin"})), other, inputs.Schemas)
 	require.NoError(t, err, "deletes are left where they are")
 	require.FileExists(t, out[0].GetTable().GetFiles()[0].GetPath())
 	require.Equal(t, gets, b.Counted("GET"), "the next task has it from the cache")
@@ -92,7 +93,7 @@ func TestStage_FaultAtEveryAnswer(t *testing.T) {
 				}
 				return signedtest.None
 			}
-			out, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 100_000)), b.dir, true)
+			out, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 100_000)), b.dir, inputs.All)
 			require.NoError(t, err)
 			got, err := os.ReadFile(out[0].GetTable().GetFiles()[0].GetPath())
 			require.NoError(t, err)
@@ -109,15 +110,15 @@ func TestStage_AChangedObjectIsRefused_S73(t *testing.T) {
 		return []*planv1.Source{{Kind: &planv1.Source_File{File: &planv1.FileSource{Files: []*planv1.PinnedFile{{Uri: "s3://lake/x.csv", Name: "s3://lake/x.csv", Etag: etag, SizeBytes: size}}}}}}
 	}
 	var want *inputs.Error
-	_, err := b.cache.Stage(t.Context(), b, file(`"0123456789abcdef0123456789abcdef"`, 1000), b.dir, true)
+	_, err := b.cache.Stage(t.Context(), b, file(`"0123456789abcdef0123456789abcdef"`, 1000), b.dir, inputs.All)
 	require.ErrorAs(t, err, &want)
 	require.Contains(t, err.Error(), "s3://lake/x.csv has changed since the job was planned")
-	_, err = b.cache.Stage(t.Context(), b, file("", 999), b.dir, true)
+	_, err = b.cache.Stage(t.Context(), b, file("", 999), b.dir, inputs.All)
 	require.ErrorAs(t, err, &want)
 	require.Contains(t, err.Error(), "999 bytes then, 1000 now")
-	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.csv", 999)), b.dir, true)
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.csv", 999)), b.dir, inputs.All)
 	require.ErrorContains(t, err, "data file s3://lake/x.csv of the table has 1000 bytes, and its manifest says 999")
-	_, err = b.cache.Stage(t.Context(), b, scan(pinned("gone.parquet", 1)), b.dir, true)
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("gone.parquet", 1)), b.dir, inputs.All)
 	require.ErrorAs(t, err, &want)
 	require.Contains(t, err.Error(), "data file s3://lake/gone.parquet of the table is not there")
 
@@ -125,7 +126,7 @@ func TestStage_AChangedObjectIsRefused_S73(t *testing.T) {
 		b.Put("x.csv", append(body(99_999), byte('a'+n))) // of the same size
 		return signedtest.HalfBody
 	}
-	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.csv", 100_000)), b.dir, true)
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.csv", 100_000)), b.dir, inputs.All)
 	require.ErrorAs(t, err, &want)
 	require.Contains(t, err.Error(), "another object has its name now")
 }
@@ -136,7 +137,7 @@ func TestStage_GivesUp(t *testing.T) {
 		b := newBench(t)
 		b.Put("x.parquet", body(10))
 		b.Meet = func(string, int) signedtest.Fault { return fault }
-		_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 10)), b.dir, true)
+		_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 10)), b.dir, inputs.All)
 		require.ErrorContains(t, err, "s3://lake/x.parquet")
 		require.NotContains(t, err.Error(), "token")
 		require.NotContains(t, err.Error(), "secret")
@@ -146,7 +147,7 @@ func TestStage_GivesUp(t *testing.T) {
 func TestPath_NamesThatLeadOutAreRefused(t *testing.T) {
 	b := newBench(t)
 	for _, key := range []string{"a/../../x", "..", "a/./x", "a//x", "a/", "", "x\x00y", strings.Repeat("n", 256)} {
-		_, err := b.cache.Stage(t.Context(), b, scan(pinned(key, 1)), b.dir, true)
+		_, err := b.cache.Stage(t.Context(), b, scan(pinned(key, 1)), b.dir, inputs.All)
 		var want *inputs.Error
 		require.ErrorAs(t, err, &want, "%q", key)
 	}
@@ -173,7 +174,7 @@ func TestStage_OneFetchForMany(t *testing.T) {
 	}
 	lost := make(chan error, 1)
 	go func() {
-		_, err := b.cache.Stage(first, b, scan(pinned("x.parquet", 5000)), t.TempDir(), true)
+		_, err := b.cache.Stage(first, b, scan(pinned("x.parquet", 5000)), t.TempDir(), inputs.All)
 		lost <- err
 	}()
 	<-entered
@@ -182,7 +183,7 @@ func TestStage_OneFetchForMany(t *testing.T) {
 	for n := range dirs {
 		dirs[n] = t.TempDir()
 		group.Go(func() error {
-			_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 5000)), dirs[n], true)
+			_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", 5000)), dirs[n], inputs.All)
 			return err
 		})
 	}
@@ -201,13 +202,13 @@ func TestStage_OneFetchForMany(t *testing.T) {
 // What is kept is bounded, the one that was not used for longest goes first, and who has a file keeps it.
 func TestCache_Bounded(t *testing.T) {
 	b := newBench(t)
-	b.cache.Limit = 2500
+	b.cache.Limit = 10_000 // on disk each takes 4 KiB
 	for _, k := range []string{"a", "b", "c"} {
 		b.Put(k, body(1000))
 	}
 	stage := func(key string) string {
 		dir := t.TempDir()
-		_, err := b.cache.Stage(t.Context(), b, scan(pinned(key, 1000)), dir, true)
+		_, err := b.cache.Stage(t.Context(), b, scan(pinned(key, 1000)), dir, inputs.All)
 		require.NoError(t, err)
 		return dir + "/lake/" + key
 	}
@@ -244,7 +245,7 @@ func TestStage_SignsManyAtATime(t *testing.T) {
 		b.Put(k, body(10+n))
 		files = append(files, pinned(k, 10+n))
 	}
-	_, err := b.cache.Stage(t.Context(), counted, scan(files...), b.dir, true)
+	_, err := b.cache.Stage(t.Context(), counted, scan(files...), b.dir, inputs.All)
 	require.NoError(t, err)
 	require.Equal(t, 200, counted.uris)
 	require.LessOrEqual(t, counted.calls, 8)
@@ -259,4 +260,55 @@ func (c *counting) Reads(ctx context.Context, uris []string) ([]*executorv1.Sign
 	c.calls++
 	c.uris += len(uris)
 	return c.Access.Reads(ctx, uris)
+}
+
+// Binding a query over a large Parquet file takes its footer, and nothing else; a task that reads it gets all of it.
+func TestStage_FootersAreEnoughForSchemas(t *testing.T) {
+	for name, length := range map[string]int{"short": 1000, "longer than the first guess": 200_000} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			want := body(3 << 20)
+			copy(want, "PAR1")
+			copy(want[len(want)-4:], "PAR1")
+			binary.LittleEndian.PutUint32(want[len(want)-8:], uint32(length))
+			b.Put("x.parquet", want)
+			b.Meet = func(_ string, n int) signedtest.Fault {
+				if n == 0 {
+					return signedtest.HalfBody
+				}
+				return signedtest.None
+			}
+			out, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", len(want))), b.dir, inputs.Schemas)
+			require.NoError(t, err)
+			got, err := os.ReadFile(out[0].GetTable().GetFiles()[0].GetPath())
+			require.NoError(t, err)
+			require.Len(t, got, len(want))
+			require.Equal(t, "PAR1", string(got[:4]))
+			at := len(want) - 8 - length
+			require.True(t, bytes.Equal(want[at:], got[at:]))
+			require.True(t, bytes.Equal(make([]byte, 1<<20), got[4:4+1<<20]), "the rest was not fetched")
+
+			dir := t.TempDir()
+			_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", len(want))), dir, inputs.All)
+			require.NoError(t, err)
+			got, err = os.ReadFile(dir + "/lake/x.parquet")
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got))
+			gets := b.Counted("GET")
+			dir = t.TempDir()
+			_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", len(want))), dir, inputs.Schemas)
+			require.NoError(t, err)
+			require.Equal(t, gets, b.Counted("GET"), "all of it is more than enough")
+		})
+	}
+	b := newBench(t)
+	want := body(3 << 20)
+	b.Put("x.parquet", want)
+	_, err := b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", len(want))), b.dir, inputs.Schemas)
+	require.NoError(t, err)
+	got, err := os.ReadFile(b.dir + "/lake/x.parquet")
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got), "what is no Parquet file is fetched whole, and refused by who reads it")
+	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", len(want)-1)), t.TempDir(), inputs.Schemas)
+	require.ErrorContains(t, err, "its manifest says")
 }

@@ -41,7 +41,16 @@ type file struct {
 	name      string // for messages
 	table     bool   // no writer changes it
 	deletes   bool   // it holds deletes
+	footer    bool   // of a Parquet file is wanted, and not more
 }
+
+// Need is what of the files is wanted.
+type Need int
+
+const (
+	All     Need = iota // the files, and what says which of their rows are deleted
+	Schemas             // what binds a query over them, for which no row is read
+)
 
 // Any tells whether some file of the sources is in an object store.
 func Any(sources []*planv1.Source) bool {
@@ -75,9 +84,8 @@ func each(sources []*planv1.Source, f func(file *file, at func(path string))) {
 	}
 }
 
-// Stage fetches the remote files of the sources, names them below dir, and answers copies of the sources that say where they are. Without deletes the files that say
-// which rows are deleted are left where they are.
-func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Source, dir string, deletes bool) ([]*planv1.Source, error) {
+// Stage fetches the remote files of the sources, names them below dir, and answers copies of the sources that say where they are. What is not needed is left where it is.
+func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Source, dir string, need Need) ([]*planv1.Source, error) {
 	out := make([]*planv1.Source, len(sources))
 	for n, src := range sources {
 		out[n] = proto.CloneOf(src)
@@ -85,14 +93,15 @@ func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Sour
 	wanted := map[string]*file{} // by local path
 	var err error
 	each(out, func(f *file, at func(string)) {
+		if f.deletes && need == Schemas {
+			return
+		}
 		path, perr := Path(dir, f.uri)
 		if perr != nil && err == nil {
 			err = perr
 		}
 		at(path)
-		if f.deletes && !deletes {
-			return
-		}
+		f.footer = need == Schemas && f.table && f.size >= wholeBelow
 		if before := wanted[path]; before != nil && (before.etag != f.etag || before.size != f.size) && err == nil {
 			err = fmt.Errorf("%s is wanted in two versions", f.name)
 		}

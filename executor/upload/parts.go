@@ -35,7 +35,8 @@ func (u *uploading) inParts(ctx context.Context) error {
 
 // begin starts the upload. One whose answer was lost holds nothing, and is swept with the attempt's prefix.
 func (u *uploading) begin(ctx context.Context) (id, nonce string, err error) {
-	err = u.w.Retry.Do(ctx, func(bool) error {
+	err = u.w.Retry.Do(ctx, func(renew bool) error {
+		u.refused(renew)
 		reqs, err := u.sign(ctx, &executorv1.PutRequest{Begin: true})
 		if err != nil {
 			return err
@@ -95,6 +96,7 @@ func (u *uploading) part(ctx context.Context, id string, number int, from, size 
 	out := part{Number: number, CRC32C: base64.StdEncoding.EncodeToString(sum)}
 	var reqs []*executorv1.SignedRequest
 	err = u.w.Retry.Do(ctx, func(renew bool) error {
+		u.refused(renew)
 		if reqs == nil || renew {
 			if reqs, err = u.sign(ctx, &executorv1.PutRequest{UploadId: id, Part: int32(number), SizeBytes: size, Crc32C: sum}); err != nil { //nolint:gosec // at most partsMost
 				return err
@@ -123,6 +125,7 @@ func (u *uploading) complete(ctx context.Context, id, nonce string, parts []part
 	}
 	var reqs []*executorv1.SignedRequest
 	return u.w.Retry.Do(ctx, func(renew bool) error {
+		u.refused(renew)
 		if reqs == nil || renew {
 			if reqs, err = u.sign(ctx, &executorv1.PutRequest{UploadId: id}, &executorv1.PutRequest{Head: true}); err != nil {
 				return err

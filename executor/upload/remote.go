@@ -132,6 +132,13 @@ type uploading struct {
 	unsettled bool
 }
 
+// refused tells a signer that has credentials of its own that they are not taken any more.
+func (u *uploading) refused(yes bool) {
+	if s, ok := u.w.Signer.(interface{ Refused() }); ok && yes {
+		s.Refused()
+	}
+}
+
 // sign gets requests about the file.
 func (u *uploading) sign(ctx context.Context, puts ...*executorv1.PutRequest) ([]*executorv1.SignedRequest, error) {
 	for _, p := range puts {
@@ -152,6 +159,7 @@ func (u *uploading) whole(ctx context.Context) error {
 	}
 	var reqs []*executorv1.SignedRequest
 	return u.w.Retry.Do(ctx, func(renew bool) error {
+		u.refused(renew)
 		if reqs == nil || renew {
 			if reqs, err = u.sign(ctx, &executorv1.PutRequest{SizeBytes: u.size, Crc32C: sum}, &executorv1.PutRequest{Head: true}); err != nil {
 				return err

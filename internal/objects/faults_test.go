@@ -102,6 +102,14 @@ func TestPut_UnknownIsSaid(t *testing.T) {
 	require.NotErrorIs(t, err, objects.ErrUnknown, "nothing was sent")
 }
 
+func TestPut_NoConditions(t *testing.T) {
+	s, c := start(t)
+	s.Fail(objectstest.Fault{Method: http.MethodPut, Status: 501, Code: "NotImplemented"})
+	_, err := c.Put(t.Context(), "k", objects.Bytes(nil), ifAbsent)
+	require.ErrorContains(t, err, "knows no conditional writes")
+	require.Len(t, s.Log(), 1)
+}
+
 // A write that replaced a version, was lost, and replaced in turn is not said to have failed.
 func TestPut_ReplacedMeanwhile(t *testing.T) {
 	s, c := start(t)

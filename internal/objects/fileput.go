@@ -24,7 +24,8 @@ func (p *FilePut) Writes() bool {
 
 // Signing is the request to sign, for an object that is marked with the nonce. Its Key and For are left out.
 func (p *FilePut) Signing(nonce string) Signing {
-	mark := http.Header{NonceHeader: {nonce}}
+	mark := http.Header{}
+	mark.Set(NonceHeader, nonce)
 	checksum := base64.StdEncoding.EncodeToString(p.CRC32C)
 	switch {
 	case p.Head:

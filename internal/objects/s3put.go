@@ -103,6 +103,9 @@ func (w *write) run(ctx context.Context, send func(context.Context) (Info, error
 				return info, err
 			}
 		}
+		if e.Status == http.StatusNotImplemented {
+			e.Hint = "the store knows no conditional writes (If-None-Match), without which two writers may both win: it cannot hold tables"
+		}
 		if failed && w.o.IfAbsent { // it was there, whatever has become of it since
 			e.Err = ErrExists
 		}

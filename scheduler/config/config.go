@@ -28,6 +28,7 @@ type Config struct {
 
 	Lineage       Lineage  `koanf:"lineage"`
 	CommitReports Receiver `koanf:"commit_reports"`
+	Audit         Audit    `koanf:"audit"`
 }
 
 // TLS are PEM files. ClientCA, if set, demands client certificates that it signed.
@@ -107,6 +108,9 @@ type Catalog struct {
 	Sink string `koanf:"sink"`
 	// Root of a sink catalog: file:///dir; its tables are <root>/<namespace>/<table>.
 	Root string `koanf:"root"`
+
+	// Permissions, if there are any, are all that principals may do in the catalog. Without the key everybody may do everything.
+	Permissions []Permission `koanf:"permissions"`
 
 	// Maintenance is what the scheduler does by itself to the tables of a sql catalog.
 	Maintenance Maintenance `koanf:"maintenance"`

@@ -33,6 +33,7 @@ func TestExample_IsValidAndComplete(t *testing.T) {
 		DataPaths: []string{"file:///fast/shared"}, AddFilesPaths: []string{"file:///srv/raw"},
 		Secret:      map[string]Secret{"password": SecretFile(filepath.Join(here, "secrets/pg-password"))},
 		Maintenance: Maintenance{ExpireSnapshots: Schedule{Every: time.Hour, AfterCommits: 100}},
+		Permissions: []Permission{{Principals: []string{"etl", "team-*"}, Allow: []string{"read", "insert"}, Schemas: []string{"demo", "raw_*"}}},
 		Credentials: Credentials{Mode: CredentialsAuto, Duration: time.Hour},
 	}, c.Catalogs["shared"])
 	assert.Equal(t, Catalog{Type: "sink", Sink: "minimal", Root: "file:///srv/files"}, c.Catalogs["files"])
@@ -149,7 +150,7 @@ func TestLoad_Refuses(t *testing.T) {
 	for text, want := range map[string][]string{
 		"executor: {local: 1}":                            {"executor: unknown key", "did you mean executors?"},
 		"executors: {locall: 1}":                          {"executors.locall", "did you mean local?"},
-		"zzzzzz: 1":                                       {"zzzzzz", "known here: auth, catalogs"},
+		"zzzzzz: 1":                                       {"zzzzzz", "known here: audit, auth, catalogs"},
 		"executors: {local: two}":                         {"executors.local", `"two"`, "whole number"},
 		"executors: {local: -1}":                          {"executors.local", `"-1"`, "want 0 to 256"},
 		"executors: {slots: 99999999999}":                 {"executors.slots", "99999999999", "whole number"},

@@ -156,7 +156,7 @@ func (c *Config) OwnPaths() []string {
 		}
 	}
 	c.eachSecret(func(_ string, s Secret) { add(s.File()) })
-	add(c.Lineage.File, c.CommitReports.File)
+	add(c.Lineage.File, c.CommitReports.File, c.Audit.File)
 	return out
 }
 

@@ -211,6 +211,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogREST, CatalogSink)
 	}
 	v.maintenance(key, c)
+	v.permissions(key, c)
 }
 
 func (v *validator) absent(key, kind string, fields map[string]string) {

@@ -56,10 +56,11 @@ type Backend interface {
 	// NewInput makes a file for Statement.Input.
 	NewInput() (*os.File, error)
 
-	Catalogs() []string
+	// Catalogs, Schemas and Tables list what the principal may see.
+	Catalogs(principal string) []string
 	// Schemas lists the schemas of a catalog, each as its parts.
-	Schemas(ctx context.Context, catalog string) ([][]string, error)
-	Tables(ctx context.Context, catalog string, schema []string) ([]string, error)
+	Schemas(ctx context.Context, principal, catalog string) ([][]string, error)
+	Tables(ctx context.Context, principal, catalog string, schema []string) ([]string, error)
 	// Table describes the table that a name of one or more parts means.
 	Table(ctx context.Context, principal string, name []string, defaults Statement) (*planv1.Schema, error)
 }

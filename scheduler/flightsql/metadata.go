@@ -55,17 +55,17 @@ func (s *server) GetFlightInfoCatalogs(_ context.Context, desc *flight.FlightDes
 }
 
 // DoGetCatalogs implements Flight SQL.
-func (s *server) DoGetCatalogs(context.Context) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+func (s *server) DoGetCatalogs(ctx context.Context) (*arrow.Schema, <-chan flight.StreamChunk, error) {
 	return s.batch(schema_ref.Catalogs, func(b *array.RecordBuilder) {
-		for _, c := range s.catalogs(nil) {
+		for _, c := range s.catalogs(ctx, nil) {
 			text(b, 0, c)
 		}
 	})
 }
 
 // catalogs are those that a filter leaves. The filter is a name, not a pattern; the empty one asks for tables without a catalog: there are none.
-func (s *server) catalogs(filter *string) []string {
-	all := slices.Sorted(slices.Values(s.backend.Catalogs()))
+func (s *server) catalogs(ctx context.Context, filter *string) []string {
+	all := slices.Sorted(slices.Values(s.backend.Catalogs(s.Principal(ctx))))
 	if filter == nil {
 		return all
 	}
@@ -86,8 +86,8 @@ type namespace struct {
 // namespaces are the schemas that the filters leave, in order.
 func (s *server) namespaces(ctx context.Context, catalog, pattern *string) ([]namespace, error) {
 	var out []namespace
-	for _, c := range s.catalogs(catalog) {
-		all, err := s.backend.Schemas(ctx, c)
+	for _, c := range s.catalogs(ctx, catalog) {
+		all, err := s.backend.Schemas(ctx, s.Principal(ctx), c)
 		if err != nil {
 			return nil, asStatus(err)
 		}
@@ -202,7 +202,7 @@ func (l *tableList) flush() error {
 }
 
 func (l *tableList) namespace(n namespace) error {
-	tables, err := l.s.backend.Tables(l.ctx, n.catalog, n.parts)
+	tables, err := l.s.backend.Tables(l.ctx, l.who, n.catalog, n.parts)
 	if status.Code(err) == codes.NotFound {
 		return nil // dropped meanwhile
 	}

@@ -38,9 +38,29 @@ type Job struct {
 	Landing        *Landing          `json:"landing,omitempty"`      // how its commit landed, as far as its format counts
 	Untidy         bool              `json:"untidy,omitempty"`       // it has ended, and the records of its work are there still
 	Upkeep         *Upkeep           `json:"upkeep,omitempty"`       // it is a schedule's, not a client's
+	Does           []Does            `json:"does,omitempty"`         // what it was permitted to do
+	Did            []Did             `json:"did,omitempty"`          // what it has done besides a commit of rows; while it is open
 
 	// Keep lets the rows of a query stay on their executor. A restart forgets it: what was kept is lost with it.
 	Keep *KeepRows `json:"-"`
+}
+
+// Does is what a job does in one schema: a set of actions, as the scheduler numbers them.
+type Does struct {
+	Catalog string   `json:"catalog"`
+	Schema  []string `json:"schema"`
+	Actions uint8    `json:"actions"`
+}
+
+// Did is one thing that a job has done to a table or schema, for the audit log.
+type Did struct {
+	What      string `json:"what"`
+	Catalog   string `json:"catalog"`
+	Table     string `json:"table,omitempty"`
+	Schema    string `json:"schema,omitempty"`
+	Procedure string `json:"procedure,omitempty"`
+	Files     int64  `json:"files,omitempty"`
+	Unknown   bool   `json:"unknown,omitempty"`
 }
 
 // KeepRows says which results stay on their executors.

@@ -18,6 +18,8 @@ type Rules struct {
 	Deny []string
 	// Own are Signet's own files and directories. They are denied too.
 	Own []string
+	// Tables are directories with the files of tables that not everybody may read: they are read by the tables' names only.
+	Tables []string
 	// MaxFiles bounds the files of one statement; 100,000 if 0.
 	MaxFiles int
 }
@@ -29,8 +31,8 @@ var kernelDirs = []string{"/proc", "/sys", "/dev", "/run"}
 
 // rules are Rules with every path resolved.
 type rules struct {
-	roots, deny, hidden []string
-	max                 int
+	roots, deny, hidden, tables []string
+	max                         int
 }
 
 func compile(r Rules) (rules, error) {
@@ -51,6 +53,7 @@ func compile(r Rules) (rules, error) {
 	}
 	out.roots = resolveAll("roots", r.Roots)
 	out.deny = resolveAll("deny", r.Deny)
+	out.tables = resolveAll("tables", r.Tables)
 	out.hidden = append(resolveAll("own", r.Own), resolveAll("own", kernelDirs)...)
 	return out, err
 }
@@ -59,6 +62,9 @@ func compile(r Rules) (rules, error) {
 func (r *rules) check(path string) error {
 	if dir, ok := within(r.hidden, path); ok {
 		return fmt.Errorf("%w: statements never read %s", ErrDenied, dir)
+	}
+	if dir, ok := within(r.tables, path); ok {
+		return fmt.Errorf("%w: %s holds tables that not everybody may read; name the table instead", ErrDenied, dir)
 	}
 	if dir, ok := within(r.deny, path); ok {
 		return fmt.Errorf("%w: sources.deny has %s", ErrDenied, dir)

@@ -48,22 +48,18 @@ func ExpiredFiles(ctx context.Context, w Work) (*Result, error) {
 	}
 	res := &Result{}
 	for kind := range victims {
+		var files []string
 		for _, key := range slices.Sorted(maps.Keys(victims[kind])) {
-			uri := victims[kind][key]
-			s := at.store(uri)
-			if s == nil {
+			if file := victims[kind][key]; at.store(file) != nil {
+				files = append(files, file)
+			} else {
 				res.Outside++
-				continue
 			}
-			if err := fault.Hit("upkeep.expire.before-remove"); err != nil {
-				return res, err
-			}
-			switch err := s.Remove(ctx, uri); {
-			case err == nil:
-				res.Removed[kind]++
-			case !errors.Is(err, storage.ErrNotFound):
-				return res, fmt.Errorf("remove %s: %w", uri, err)
-			}
+		}
+		gone, err := at.remove(ctx, files, func() error { return fault.Hit("upkeep.expire.before-remove") })
+		res.Removed[kind] = int64(len(gone))
+		if err != nil {
+			return res, err
 		}
 	}
 	return res, nil

@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -63,10 +62,9 @@ func Orphans(ctx context.Context, q Search) ([]string, error) {
 	if q.DryRun {
 		return out, nil
 	}
-	for i, uri := range out {
-		if err := at.store(uri).Remove(ctx, uri); err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return out[:i], fmt.Errorf("remove %s: %w", uri, err)
-		}
+	if gone, err := at.remove(ctx, out, func() error { return nil }); err != nil {
+		slices.Sort(gone)
+		return gone, err
 	}
 	return out, nil
 }

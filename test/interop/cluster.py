@@ -10,7 +10,7 @@ CATALOG = "lake"
 
 
 class Cluster:
-    def __init__(self, directory: pathlib.Path, executors: int = 2, more: str = ""):
+    def __init__(self, directory: pathlib.Path, executors: int = 2, more: str = "", catalogs: str = ""):
         self.dir = directory
         self.warehouse = directory / "warehouse"
         self.db = directory / "catalog.db"
@@ -31,6 +31,7 @@ class Cluster:
             f"    warehouse: file://{self.warehouse}\n"
             f"    add_files_paths: [file://{self.landing}]\n"
             "    maintenance: {expire_snapshots: {after_commits: 3}}\n"  # only tables that say so have snapshots that young expire
+            + catalogs +
             "executors:\n"
             f"  local: {executors}\n"
             "  slots: 2\n"

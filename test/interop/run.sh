@@ -24,8 +24,10 @@ for artifact in org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0 org.xer
   fi
 done
 
+make --silent -C "$root" CACHE="$cache" "$cache/rest-lib/complete"
+
 [ "${1:-}" != --setup ] || exit 0
 
-export SIGNET_BIN=${SIGNET_BIN:-$root/bin} INTEROP_JARS=$jars TZ=UTC PYTHONDONTWRITEBYTECODE=1 SPARK_LOCAL_IP=127.0.0.1
+export SIGNET_BIN=${SIGNET_BIN:-$root/bin} INTEROP_JARS=$jars INTEROP_REST_LIB=$cache/rest-lib TZ=UTC PYTHONDONTWRITEBYTECODE=1 SPARK_LOCAL_IP=127.0.0.1
 cd "$here"
 exec "$venv/bin/python" -m pytest -p no:cacheprovider -ra --tb=short "$@"

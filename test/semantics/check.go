@@ -8,13 +8,13 @@ import (
 	"github.com/signet-io/signet/internal/fault"
 )
 
-// The statements that there have to be: S1 to S73, T1 to T9, J1 to J18.
+// The statements that there have to be: S1 to S73, T1 to T9, J1 to J23.
 var wanted = []struct {
 	kind string
 	last int
 }{{"S", 73}, {"T", 9}, {"J", lastJ}}
 
-const lastJ = 18
+const lastJ = 23
 
 // check compares the document with the sources, and tells everything that is wrong.
 func check(all []statement, src *sources) []string {

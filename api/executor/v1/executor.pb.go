@@ -509,7 +509,7 @@ type AccessRequest struct {
 	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`                      // who asks: a running attempt of this executor,
 	Analysis      string                 `protobuf:"bytes,3,opt,name=analysis,proto3" json:"analysis,omitempty"`                    // or the request_id of an Analyze that this executor was asked for
 	Reads         []string               `protobuf:"bytes,4,rep,name=reads,proto3" json:"reads,omitempty"`                          // URIs of files of the task or analysis, each of which is answered with a GET
-	Write         bool                   `protobuf:"varint,5,opt,name=write,proto3" json:"write,omitempty"`                         // a session that writes below the attempt's prefix, where the store can give one
+	Write         bool                   `protobuf:"varint,5,opt,name=write,proto3" json:"write,omitempty"`                         // a session that writes below the attempt's prefix, where the store can give one: puts are not answered then
 	Puts          []*PutRequest          `protobuf:"bytes,6,rep,name=puts,proto3" json:"puts,omitempty"`                            // files of the attempt that are written without such a session
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,157 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/uri"
+)
+
+// probe is the schema of tables that are staged only to learn where they would lie.
+const probe = `{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":false,"type":"int"}]}`
+
+// DefaultLocation implements catalog.Catalog. Where the server says where it would put the table, that decides; otherwise the namespace's location, or
+// a warehouse that is a location. A directory that holds something gets a suffix: files of a dropped table stay, and may still be read.
+func (c *Catalog) DefaultLocation(ctx context.Context, id catalog.Ident) (string, error) {
+	if err := id.Validate(); err != nil {
+		return "", err
+	}
+	plain, err := c.plainLocation(ctx, id)
+	if err != nil {
+		return "", fmt.Errorf("choose a location for table %s: %w", id, err)
+	}
+	for loc := plain; ; loc = plain + "-" + randomHex(4) {
+		empty, err := c.isEmpty(ctx, id, loc)
+		if err != nil || empty {
+			return loc, err
+		}
+	}
+}
+
+func (c *Catalog) plainLocation(ctx context.Context, id catalog.Ident) (string, error) {
+	s, err := c.config(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := s.usable(id); err != nil {
+		return "", err
+	}
+	if s.offers(pathTables) {
+		location, err := c.staged(ctx, s, id)
+		if err != nil || location != "" {
+			return location, err
+		}
+	}
+	root, err := c.namespaceLocation(ctx, s, id.Namespace())
+	switch {
+	case err != nil:
+		return "", err
+	case root != "":
+		_, table, _ := strings.Cut(storage.TableDir(id), "/")
+		return storage.Join(root, table) + "-" + randomHex(4), nil
+	case isLocation(c.warehouse):
+		return storage.Join(c.warehouse, storage.TableDir(id)) + "-" + randomHex(4), nil
+	}
+	return "", fmt.Errorf("the catalog's server stages no tables, its namespace has no property location, and catalogs.%s.warehouse is no location (scheme://…): "+
+		"no place for a table is known: %w", c.name, catalog.ErrPermanent)
+}
+
+// staged asks where the server would put a table; "" if it does not say. Nothing is made.
+func (c *Catalog) staged(ctx context.Context, s *settings, id catalog.Ident) (string, error) {
+	body, err := json.Marshal(creation{Name: id.Table(), Schema: json.RawMessage(probe), Stage: true, Properties: map[string]string{"format-version": "2"}})
+	if err != nil {
+		return "", err
+	}
+	a, err := c.client.send(ctx, call{method: http.MethodPost, url: c.namespaceURL(s, id.Namespace(), nil, "tables"), body: body})
+	if err != nil {
+		return "", err
+	}
+	if a.status != http.StatusOK {
+		switch e := c.refusal(a); e.Status {
+		case http.StatusBadRequest, http.StatusNotAcceptable, http.StatusConflict, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+			return "", nil // it stages none, or the name is taken
+		default:
+			return "", definite(e)
+		}
+	}
+	var doc struct {
+		Metadata struct {
+			Location string `json:"location"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(a.body, &doc); err != nil {
+		return "", fmt.Errorf("the answer of the catalog's server is no table: %w", err)
+	}
+	return c.sound(strings.TrimRight(doc.Metadata.Location, "/"), id), nil
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// sound keeps the server's root and lays out odd names, and those of nested namespaces, as catalogs of type sql do. A server that joins names with
+// slashes would put the table b of a.x into the table x of a, and a/../b anywhere.
+func (c *Catalog) sound(location string, id catalog.Ident) string {
+	root, ok := strings.CutSuffix(location, "/"+strings.Join(id, "/"))
+	if !ok {
+		root, ok = strings.CutSuffix(location, "/"+strings.Join(id.Namespace(), ".")+"/"+id.Table())
+	}
+	if !ok || len(id) == 2 && plainName.MatchString(id[0]) && plainName.MatchString(id[1]) {
+		return location
+	}
+	return storage.Join(root, storage.TableDir(id))
+}
+
+func (c *Catalog) namespaceLocation(ctx context.Context, s *settings, ns []string) (string, error) {
+	a, err := c.client.send(ctx, call{method: http.MethodGet, url: c.namespaceURL(s, ns, nil)})
+	if err != nil {
+		return "", err
+	}
+	if a.status != http.StatusOK {
+		return "", definite(c.refusal(a))
+	}
+	var doc struct {
+		Properties map[string]string `json:"properties"`
+	}
+	if err := json.Unmarshal(a.body, &doc); err != nil {
+		return "", fmt.Errorf("the answer of the catalog's server is no namespace: %w", err)
+	}
+	return strings.TrimRight(doc.Properties["location"], "/"), nil
+}
+
+// isEmpty says whether nothing lies below a location.
+func (c *Catalog) isEmpty(ctx context.Context, id catalog.Ident, location string) (bool, error) {
+	st, err := c.Store(ctx, id, location)
+	if err != nil {
+		return false, err
+	}
+	return storage.IsEmpty(ctx, st, location)
+}
+
+// checkLocation refuses places outside of a warehouse that is a location. Where the warehouse is a name, the server's word counts.
+func (c *Catalog) checkLocation(location string) error {
+	if !isLocation(c.warehouse) {
+		return nil
+	}
+	rest, err := uri.Below(c.warehouse, location)
+	if err != nil || len(rest) == 0 {
+		return fmt.Errorf("location %q: must be below the catalog's warehouse %s: %w", location, c.warehouse, catalog.ErrPermanent)
+	}
+	return nil
+}
+
+func isLocation(warehouse string) bool {
+	return strings.Contains(warehouse, "://") || strings.HasPrefix(warehouse, "/")
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

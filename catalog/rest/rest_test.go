@@ -1,0 +1,16 @@
+package rest_test
+
+import (
+	"testing"
+
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/catalogtest"
+)
+
+func TestServer_Conformance(t *testing.T) {
+	catalogtest.RunWith(t, catalogtest.Quirks{StepNames: true}, func(t *testing.T) catalog.Catalog {
+		s := newServer(t)
+		s.page = 3
+		return s.open(t, s.url)
+	})
+}
