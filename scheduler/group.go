@@ -337,6 +337,7 @@ func (g *groupGate) settle(o coordinator.Outcome) (states []coordinator.State, e
 	}
 	err = g.s.journal.Update(func(tx *journal.Tx) error {
 		ended = make([]*journal.Job, len(units))
+		var landed *journal.Landing // the same for all of them
 		for i, m := range step.Machines {
 			if step.Effects[i].Record == nil || m.State() != coordinator.Committed {
 				continue
@@ -344,7 +345,10 @@ func (g *groupGate) settle(o coordinator.Outcome) (states []coordinator.State, e
 			if ended[i], err = g.writes[i].successRecord(m); err != nil {
 				return err
 			}
-			if err := g.writes[i].noteLanding(tx, ended[i], m, &g.rec.Attempt); err != nil {
+			if landed == nil {
+				landed = landing(m, &g.rec.Attempt)
+			}
+			if err := g.writes[i].noteLanding(tx, ended[i], m, &g.rec.Attempt, landed); err != nil {
 				return err
 			}
 		}

@@ -22,9 +22,9 @@ func landing(m *coordinator.Machine, open *coordinator.Attempt) *journal.Landing
 	return l
 }
 
-// noteLanding puts into a job's terminal record, and into the messages about it, what the attempt that has landed did. m is the machine as it will be.
-func (w *writeState) noteLanding(tx *journal.Tx, rec *journal.Job, m *coordinator.Machine, open *coordinator.Attempt) error {
-	rec.Landing = landing(m, open)
+// noteLanding puts into a job's terminal record, and into the messages about it, what the attempt that has landed did (l, see landing). m is the machine as it will be.
+func (w *writeState) noteLanding(tx *journal.Tx, rec *journal.Job, m *coordinator.Machine, open *coordinator.Attempt, l *journal.Landing) error {
+	rec.Landing = l
 	w.s.landed(rec, m)
 	if err := w.s.auditLanding(tx, w, rec, m); err != nil {
 		return err

@@ -470,7 +470,7 @@ func (w *writeState) settle(ev coordinator.Event) error {
 		if err != nil {
 			return err
 		}
-		if err := w.noteLanding(tx, rec, m, w.machine.Open()); err != nil {
+		if err := w.noteLanding(tx, rec, m, w.machine.Open(), landing(m, w.machine.Open())); err != nil {
 			return err
 		}
 		ended = rec

@@ -75,6 +75,9 @@ func (w *Writer) Done(b []byte) error {
 // Size is what has been compressed so far, in bytes.
 func (w *Writer) Size() int { return w.out.Len() }
 
+// Ready is what has been compressed so far: the file will begin with it. The slice is valid until the next row.
+func (w *Writer) Ready() []byte { return w.out.Bytes() }
+
 // Bytes ends the file. The slice is valid until Reset.
 func (w *Writer) Bytes() ([]byte, error) {
 	err := w.flush()

@@ -4,7 +4,10 @@
 // leaves a part of a megabyte behind, so spends its time on cycles that find little. Under a floor the first so many bytes of garbage are left alone.
 package heapfloor
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 var (
 	mu    sync.Mutex
@@ -17,4 +20,5 @@ func Set(bytes int) {
 	mu.Lock()
 	defer mu.Unlock()
 	floor = make([]byte, bytes)
+	runtime.KeepAlive(floor)
 }

@@ -80,7 +80,7 @@ func (h *testHost) ref() *sinkv1.TableRef {
 func (h *testHost) location() string { return "file://" + filepath.Join(h.dir, "n", h.name) }
 
 // client serves the sink over gRPC with this host.
-func (h *testHost) client(s *Sink) sinkv1.SinkClient {
+func (h *testHost) client(s sdk.Sink) sinkv1.SinkClient {
 	return sdktest.NewTestConn(h.t, s, func(r grpc.ServiceRegistrar) {
 		hostv1.RegisterCatalogServer(r, h)
 		hostv1.RegisterStorageServer(r, h)

@@ -48,13 +48,24 @@ type staging struct {
 	parts map[string]bool // partitions in the log, by tupleKey
 	refs  []ref
 	names bool // some files have no field ids
+
+	named     int // manifests
+	early     early
+	sendBytes int
 }
 
 func stage(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
+	return stageIn(ctx, h, header, manifests, sendBytes)
+}
+
+// stageIn sends manifests in pieces of at least so many bytes while they are made.
+func stageIn(ctx context.Context, h Host, header *sinkv1.StageHeader, manifests *sdk.ManifestSource, piece int) (*sinkv1.StageResponse, error) {
 	st, err := newStaging(h, header)
 	if err != nil {
 		return nil, permanent(header.GetTable(), err)
 	}
+	st.sendBytes = piece
+	defer st.giveUp()
 	for m, err := range manifests.All() {
 		if err != nil {
 			return nil, err
@@ -199,6 +210,7 @@ func (st *staging) add(ctx context.Context, f sdk.LeanFile) error {
 		}
 	}
 	if int64(st.w.Size()) < st.plan.ManifestSize {
+		st.send(ctx)
 		return nil
 	}
 	return st.flush(ctx)
@@ -213,8 +225,7 @@ func (st *staging) flush(ctx context.Context) error {
 	if err != nil || r == nil {
 		return err
 	}
-	r.Path = metadataPath(st.plan.Location, "%s-%s-m%d.avro", st.job, st.nonce, len(st.refs))
-	if err := putManifest(ctx, st.host, r.Path, data); err != nil {
+	if r.Path, err = st.put(ctx, data); err != nil {
 		return err
 	}
 	st.refs = append(st.refs, *r)

@@ -1,7 +1,9 @@
 package iceberg
 
 import (
+	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/plugins/sdk"
+	"github.com/signet-io/signet/sinks/iceberg/internal/icefile"
 )
 
 func TestStage_RollsManifestsAtTheirSize(t *testing.T) {
@@ -31,6 +34,44 @@ func TestStage_RollsManifestsAtTheirSize(t *testing.T) {
 	}
 	require.Equal(t, "3000", h.table().CurrentSnapshot().Summary.Properties["added-data-files"])
 	require.Equal(t, "1", h.table().CurrentSnapshot().Summary.Properties["changed-partition-count"])
+}
+
+// A large manifest is sent while it is made; what is there in the end is the same, also where the put fails on the way.
+func TestStage_SendsManifestsEarly(t *testing.T) {
+	for name, lost := range map[string]int{"sent": 0, "lost": 1} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, "early")
+			c := h.client(earlySink{New()})
+			createTable(t, h, c, simple(nil))
+			h.beforePut = func(uri string) error {
+				if lost > 0 && strings.HasSuffix(uri, "-m0.avro") {
+					lost--
+					return sdk.Refuse(sdk.Retryable, "%s is lost", uri)
+				}
+				return nil
+			}
+			j := newJob(t, h, c)
+			j.land(j.manyFiles(3000))
+			require.Zero(t, lost)
+			require.Len(t, j.refs, 1)
+			require.Equal(t, name == "lost", strings.HasSuffix(j.refs[0].GetObjects()[0], "-m1.avro"), "under another name")
+			require.Equal(t, "3000", h.table().CurrentSnapshot().Summary.Properties["added-data-files"])
+			n := 0
+			for _, r := range j.refs {
+				raw, err := os.ReadFile(h.path(r.GetObjects()[0]))
+				require.NoError(t, err)
+				require.NoError(t, icefile.ReadEntries(raw, false, func(*icefile.Entry) error { n++; return nil }))
+			}
+			require.Equal(t, 3000, n)
+		})
+	}
+}
+
+// earlySink sends in small pieces.
+type earlySink struct{ *Sink }
+
+func (earlySink) Stage(ctx context.Context, header *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
+	return stageIn(ctx, sdk.HostFrom(ctx), header, manifests, 1000)
 }
 
 func TestStage_IsIdempotentByContent(t *testing.T) {

@@ -19,7 +19,8 @@ func columnsLayout(t *testing.T) Layout {
 	for i, typ := range []*planv1.Type{
 		prim(planv1.TypeKind_TYPE_KIND_INT64), prim(planv1.TypeKind_TYPE_KIND_INT32), prim(planv1.TypeKind_TYPE_KIND_DATE), prim(planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS),
 		prim(planv1.TypeKind_TYPE_KIND_TIME_MICROS), prim(planv1.TypeKind_TYPE_KIND_FLOAT64), prim(planv1.TypeKind_TYPE_KIND_FLOAT32), prim(planv1.TypeKind_TYPE_KIND_STRING),
-		prim(planv1.TypeKind_TYPE_KIND_BOOLEAN), prim(planv1.TypeKind_TYPE_KIND_BINARY), {Kind: planv1.TypeKind_TYPE_KIND_DECIMAL, Precision: 9, Scale: 2},
+		prim(planv1.TypeKind_TYPE_KIND_BOOLEAN), prim(planv1.TypeKind_TYPE_KIND_BINARY),
+		{Kind: planv1.TypeKind_TYPE_KIND_DECIMAL, Precision: 9, Scale: 2},
 		{Kind: planv1.TypeKind_TYPE_KIND_LIST, Fields: []*planv1.Field{{Name: "element", Type: prim(planv1.TypeKind_TYPE_KIND_STRING)}}},
 	} {
 		for j := range 5 {
@@ -31,7 +32,10 @@ func columnsLayout(t *testing.T) Layout {
 	require.NoError(t, err)
 	l := Layout{Version: 2, Schema: schema, Spec: &meta.Spec{}, Metrics: map[int32]*planv1.MetricsMode{}}
 	modes := []*planv1.MetricsMode{
-		nil, {Kind: planv1.MetricsKind_METRICS_KIND_NONE}, {Kind: planv1.MetricsKind_METRICS_KIND_COUNTS}, {Kind: planv1.MetricsKind_METRICS_KIND_FULL},
+		nil,
+		{Kind: planv1.MetricsKind_METRICS_KIND_NONE},
+		{Kind: planv1.MetricsKind_METRICS_KIND_COUNTS},
+		{Kind: planv1.MetricsKind_METRICS_KIND_FULL},
 		{Kind: planv1.MetricsKind_METRICS_KIND_TRUNCATE, Length: 3},
 	}
 	n := 0

@@ -105,6 +105,9 @@ func (w *Writer) AddLean(file *planv1.DataFile, columns [][]byte) error {
 // Size is the size of the manifest so far, in bytes.
 func (w *Writer) Size() int { return w.out.Size() }
 
+// Ready is what is final of the manifest so far: what Finish will answer begins with it. It is valid until the next call.
+func (w *Writer) Ready() []byte { return w.out.Ready() }
+
 // Files is the number of files in the manifest so far.
 func (w *Writer) Files() int64 { return w.files }
 
