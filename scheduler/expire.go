@@ -202,7 +202,7 @@ func (s *Server) removeExpired(ctx context.Context, d journal.Duty) (*upkeep.Res
 	s.log.Info("removed the files of expired snapshots", "job", d.Job, "snapshots", len(w.Snapshots), "data_files", res.Removed[upkeep.Data], "outside", res.Outside)
 	var files int64
 	for _, n := range res.Removed {
-		files += int64(n)
+		files += n
 	}
 	return res, s.journal.Update(func(tx *journal.Tx) error {
 		return errors.Join(s.auditSwept(tx, &d, files), tx.DropDuty(d.Prefix))

@@ -12,10 +12,28 @@ func TestLike(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"demo", "demo", true}, {"demo", "demo2", false}, {"demo", "Demo", false}, {"", "", true}, {"", "a", false},
-		{"*", "", true}, {"*", "a.b", true}, {"raw_*", "raw_", true}, {"raw_*", "raw_a.b", true}, {"raw_*", "xraw_a", false},
-		{"*_raw", "a_raw", true}, {"*_raw", "a_raw_", false}, {"a*a", "a", false}, {"a*a", "aa", true}, {"a*b*c", "a-b-c", true}, {"a*b*c", "acb", false},
-		{"a*bc*c", "abc", false}, {"a*b*b*c", "abc", false}, {"**", "x", true}, {"?", "a", false}, {"[a]", "a", false}, {"a.b", "axb", false},
+		{"demo", "demo", true},
+		{"demo", "demo2", false},
+		{"demo", "Demo", false},
+		{"", "", true},
+		{"", "a", false},
+		{"*", "", true},
+		{"*", "a.b", true},
+		{"raw_*", "raw_", true},
+		{"raw_*", "raw_a.b", true},
+		{"raw_*", "xraw_a", false},
+		{"*_raw", "a_raw", true},
+		{"*_raw", "a_raw_", false},
+		{"a*a", "a", false},
+		{"a*a", "aa", true},
+		{"a*b*c", "a-b-c", true},
+		{"a*b*c", "acb", false},
+		{"a*bc*c", "abc", false},
+		{"a*b*b*c", "abc", false},
+		{"**", "x", true},
+		{"?", "a", false},
+		{"[a]", "a", false},
+		{"a.b", "axb", false},
 	} {
 		assert.Equal(t, tc.want, like(tc.pattern, tc.s), "%q like %q", tc.s, tc.pattern)
 	}

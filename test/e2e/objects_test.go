@@ -141,8 +141,11 @@ func TestObjects_FaultAtEveryRequest(t *testing.T) {
 	rows := 0
 	for _, method := range []string{http.MethodPut, http.MethodGet, http.MethodHead} {
 		for _, fault := range []objectstest.Fault{
-			{Status: http.StatusInternalServerError, Code: "InternalError"}, {Apply: true, Status: http.StatusInternalServerError, Code: "InternalError"},
-			{Status: http.StatusServiceUnavailable, Code: "SlowDown"}, {Apply: true}, {},
+			{Status: http.StatusInternalServerError, Code: "InternalError"},
+			{Apply: true, Status: http.StatusInternalServerError, Code: "InternalError"},
+			{Status: http.StatusServiceUnavailable, Code: "SlowDown"},
+			{Apply: true},
+			{},
 		} {
 			for skip := range 3 {
 				fault.Method, fault.Skip = method, skip

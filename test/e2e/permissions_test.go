@@ -53,9 +53,8 @@ func permitted(t *testing.T, more string) (*harness.Cluster, func(who string) []
 				words = append(words, w)
 			}
 		}
-		if allow := ""; len(words) > 0 {
-			allow = "allow: [" + strings.Join(words, ", ") + "], schemas: [demo]"
-			add(principalOf(a), allow)
+		if len(words) > 0 {
+			add(principalOf(a), "allow: ["+strings.Join(words, ", ")+"], schemas: [demo]")
 		}
 	}
 	c := harness.New(t, harness.Options{
