@@ -51,8 +51,14 @@ run: build ## Start a scheduler, two executors and the sink process, load the ex
 test: test-unit test-race test-e2e ## Run every test that needs only Go and a C compiler
 
 .PHONY: test-unit
-test-unit:
+test-unit: test-plain test-duckdb
+
+.PHONY: test-plain
+test-plain:
 	CGO_ENABLED=0 go test -timeout 20m $(TEST_FLAGS) $$(go list ./... | grep -vE '^github.com/signet-io/signet/(coordinator|scheduler|plugins|executor|cmd/signet-executor|test)(/|$$)')
+
+.PHONY: test-duckdb
+test-duckdb:
 	CGO_ENABLED=1 go test -timeout 20m $(TEST_FLAGS) $(CGO_PACKAGES)
 
 .PHONY: test-race
