@@ -125,6 +125,10 @@ fmt: $(GOLANGCI) ## Format Go code
 .PHONY: servers
 servers: $(TOOLS)/weed $(CACHE)/rest-lib/complete ## Build the servers that tests of catalogs and object stores run against, where they are there: SeaweedFS (5 minutes), Iceberg's REST adapter (needs Maven and Java 17)
 
+.PHONY: test-s3
+test-s3: build $(TOOLS)/weed ## Prove on SeaweedFS what somebody who has taken over an executor can do in an object store: nothing but write its attempt's prefix
+	SIGNET_REQUIRE_SERVERS=1 SIGNET_BIN=$(CURDIR)/bin CGO_ENABLED=0 go test -count=1 -timeout 20m -v ./test/s3
+
 .PHONY: interop
 interop: build ## Have PyIceberg and Spark read what Signet writes, and write beside it (needs Python 3.11, Java 17, Maven)
 	test/interop/run.sh
@@ -143,6 +147,8 @@ nightly: ## Everything, longer: all tests thrice, fuzzing, mutants, simulation, 
 	$(MAKE) sim
 	$(MAKE) chaos
 	$(MAKE) tpch
+	$(MAKE) servers
+	$(MAKE) test-s3
 	$(MAKE) interop
 	$(MAKE) bench
 

@@ -1,13 +1,9 @@
 package e2e_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,38 +11,6 @@ import (
 	"github.com/signet-io/signet/catalog/catalogtest"
 	"github.com/signet-io/signet/test/harness"
 )
-
-// memoryHolds searches the readable memory of a process.
-func memoryHolds(t *testing.T, pid int, needle []byte) bool {
-	t.Helper()
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return false
-	}
-	require.NoError(t, err)
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	require.NoError(t, err)
-	defer mem.Close()
-	buf := make([]byte, 4<<20)
-	for line := range strings.Lines(string(maps)) {
-		var from, to int64
-		var perms string
-		if n, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perms); n != 3 || err != nil || perms[0] != 'r' {
-			continue
-		}
-		// Pieces overlap, so that the needle is found across their borders.
-		for at := from; at < to; at += int64(len(buf) - len(needle)) {
-			n, err := mem.ReadAt(buf[:min(int64(len(buf)), to-at)], at)
-			if bytes.Contains(buf[:n], needle) {
-				return true
-			}
-			if err != nil && !errors.Is(err, io.EOF) {
-				break // a region that cannot be read, or memory given back meanwhile
-			}
-		}
-	}
-	return false
-}
 
 // A secret of the catalog's configuration is in the scheduler's memory and nowhere else. The catalog is PostgreSQL's, since SQLite has none.
 func TestCanary_SecretStaysInTheScheduler(t *testing.T) {
@@ -67,11 +31,11 @@ func TestCanary_SecretStaysInTheScheduler(t *testing.T) {
 		require.NotContains(t, o, canary)
 	}
 
-	require.True(t, memoryHolds(t, c.Scheduler.PID(), needle), "the scan finds what is there")
+	require.True(t, harness.MemoryHolds(t, c.Scheduler.PID(), needle), "the scan finds what is there")
 	children := append(harness.Below(c.Scheduler.PID()), harness.Proc{PID: c.Executors[0].PID()})
 	require.GreaterOrEqual(t, len(children), 2, "the plugin runs")
 	for _, p := range children {
-		require.False(t, memoryHolds(t, p.PID, needle), "memory of %+v", p)
+		require.False(t, harness.MemoryHolds(t, p.PID, needle), "memory of %+v", p)
 		for _, f := range []string{"environ", "cmdline"} {
 			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.PID, f))
 			require.NoError(t, err)

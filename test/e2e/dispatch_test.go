@@ -161,7 +161,7 @@ func TestEndToEnd_S54(t *testing.T) {
 			for _, word := range []string{secret, "catalog.db", "sqlite", "postgres", "signet.yaml", "warehouse", "SIGNET_CATALOGS"} {
 				require.NotContains(t, string(text), word)
 			}
-			require.False(t, memoryHolds(t, p.PID(), []byte(secret)))
+			require.False(t, harness.MemoryHolds(t, p.PID(), []byte(secret)))
 			fds, err := os.ReadDir(filepath.Join(dir, "fd"))
 			require.NoError(t, err)
 			for _, fd := range fds {
@@ -180,7 +180,7 @@ func TestEndToEnd_S54(t *testing.T) {
 		look(t)
 	})
 	e.Use(t)
-	require.False(t, memoryHolds(t, e.Executors[0].PID(), []byte("catalog.db")), "not even the catalog's name")
+	require.False(t, harness.MemoryHolds(t, e.Executors[0].PID(), []byte("catalog.db")), "not even the catalog's name")
 }
 
 // An executor that is drained in the middle of a query of several stages gets nothing more, and its process ends with code 0 when nobody needs what it

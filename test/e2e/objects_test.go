@@ -108,11 +108,11 @@ func TestObjects_KeysStayInTheScheduler(t *testing.T) {
 			require.NotContains(t, o, secret)
 		}
 	}
-	require.True(t, memoryHolds(t, c.Scheduler.PID(), []byte(storeSecret)), "the scan finds what is there")
+	require.True(t, harness.MemoryHolds(t, c.Scheduler.PID(), []byte(storeSecret)), "the scan finds what is there")
 	children := append(harness.Below(c.Scheduler.PID()), harness.Proc{PID: c.Executors[0].PID()})
 	require.GreaterOrEqual(t, len(children), 2, "the plugin runs")
 	for _, p := range children {
-		require.False(t, memoryHolds(t, p.PID, []byte(storeSecret)), "memory of %+v", p)
+		require.False(t, harness.MemoryHolds(t, p.PID, []byte(storeSecret)), "memory of %+v", p)
 		for _, f := range []string{"environ", "cmdline"} {
 			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.PID, f))
 			require.NoError(t, err)

@@ -46,7 +46,7 @@ func TestSecrets_ReachNoChild(t *testing.T) {
 				require.NotContains(t, string(b), secret, "%s of %+v", f, p)
 			}
 			if secret != joinToken || !isExecutor {
-				require.False(t, memoryHolds(t, p.PID, []byte(secret)), "%s in the memory of %+v", secret, p)
+				require.False(t, harness.MemoryHolds(t, p.PID, []byte(secret)), "%s in the memory of %+v", secret, p)
 			}
 		}
 	}
