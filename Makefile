@@ -70,7 +70,7 @@ test-e2e: test-processes test-queries ## Run only the tests that start real proc
 
 .PHONY: test-processes
 test-processes:
-	CGO_ENABLED=0 go test -timeout 40m $(TEST_FLAGS) ./test/...
+	CGO_ENABLED=0 go test -timeout 60m $(TEST_FLAGS) ./test/...
 
 .PHONY: test-queries
 test-queries:
