@@ -18,7 +18,7 @@ func (a *app) checkCommand() *cobra.Command {
 	var file, name, output string
 	cmd := &cobra.Command{
 		Use: "check", Short: "Try the catalogs and stores of a configuration, and say what is wrong", Args: cobra.NoArgs,
-		Long: "Read a configuration, and try what a scheduler will need: each catalog, the store its tables are in, and what executors are given. Nothing is changed but a\n" +
+		Long: "Read a configuration, and try what a scheduler will need: each catalog, and the store its tables are in. Nothing is changed but a\n" +
 			"directory .signet-check-… below each warehouse, which is removed again. The exit code is 1 if a step failed.",
 		Example: "  signet check --config signet.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {

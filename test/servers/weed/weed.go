@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -80,19 +79,12 @@ func Start(t testing.TB) *Server {
 	defer log.Close()
 	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error, 1)
+	require.NoError(t, harness.Start(cmd))
 	ended := make(chan struct{})
-	go func() { // Pdeathsig is about the thread that starts it
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
+	go func() {
+		_ = cmd.Wait() // it is killed in the end
 		close(ended)
 	}()
-	require.NoError(t, <-started)
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
@@ -148,12 +140,6 @@ func (s *Server) answers(client *http.Client, url string) bool {
 	}
 	_ = r.Body.Close()
 	return true
-}
-
-// Host is the endpoint's address, for proxies.
-func (s *Server) Host() string {
-	_, port, _ := net.SplitHostPort(s.Endpoint[len("http://"):])
-	return net.JoinHostPort("127.0.0.1", port)
 }
 
 func writeJSON(t testing.TB, path string, v any) {
