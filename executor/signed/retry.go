@@ -37,6 +37,9 @@ func (r Retry) Do(ctx context.Context, f func(renew bool) error) error {
 	r = r.Or()
 	renew, denied := false, 0
 	for try, pause := 1, r.Min; ; try, pause = try+1, min(2*pause, r.Max) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		err := f(renew)
 		if err == nil || ctx.Err() != nil || try >= r.Tries {
 			return err
