@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/internal/pointer"
 	"github.com/signet-io/signet/catalog/storage"
-	"github.com/signet-io/signet/internal/uri"
 )
 
 // Options say where a catalog is.
@@ -35,49 +35,29 @@ type Options struct {
 
 // Catalog implements catalog.Catalog.
 type Catalog struct {
+	*pointer.Engine
 	name        string
 	catalogName string
-	warehouse   string
-	stores      storage.Opener
 	db          *database
-	cache       *cache
-	locks       keyLocks
-	log         *slog.Logger
 }
 
 var _ catalog.Catalog = (*Catalog)(nil)
 
 // Open connects, and makes the two tables if the database has none.
 func Open(ctx context.Context, o Options) (*Catalog, error) {
-	if o.Name == "" {
-		return nil, errors.New("catalog: it has no name")
-	}
 	if o.CatalogName == "" {
 		o.CatalogName = o.Name
 	}
-	warehouse, err := uri.Parse(o.Warehouse)
+	c := &Catalog{name: o.Name, catalogName: o.CatalogName}
+	var err error
+	c.Engine, err = pointer.New(ctx, pointer.Options{
+		Name: o.Name, Warehouse: o.Warehouse, Stores: o.Stores, MaxLocation: maxLocation, CacheBytes: o.CacheBytes, Logger: o.Logger,
+	}, rows{c})
 	if err != nil {
-		return nil, fmt.Errorf("catalog %s: warehouse: %w", o.Name, err)
+		return nil, err
 	}
-	if !warehouse.Remote() && len(warehouse.Segments) == 0 {
-		return nil, fmt.Errorf("catalog %s: warehouse: the root of the file system cannot be one", o.Name)
-	}
-	if o.Stores == nil {
-		o.Stores = storage.Local
-	}
-	if _, err := o.Stores.Open(ctx, warehouse.String()); err != nil {
-		return nil, fmt.Errorf("catalog %s: warehouse: %w", o.Name, err)
-	}
-	db, err := openDatabase(ctx, o)
-	if err != nil {
+	if c.db, err = openDatabase(ctx, o); err != nil {
 		return nil, fmt.Errorf("catalog %s: %w", o.Name, err)
-	}
-	c := &Catalog{
-		name: o.Name, catalogName: o.CatalogName, warehouse: warehouse.String(), stores: o.Stores,
-		db: db, cache: newCache(o.CacheBytes), log: o.Logger,
-	}
-	if c.log == nil {
-		c.log = slog.Default()
 	}
 	return c, nil
 }
@@ -106,14 +86,6 @@ func openDatabase(ctx context.Context, o Options) (*database, error) {
 
 // Name implements catalog.Catalog.
 func (c *Catalog) Name() string { return c.name }
-
-// Warehouse is the URI below which new tables go.
-func (c *Catalog) Warehouse() string { return c.warehouse }
-
-// Store implements catalog.Catalog.
-func (c *Catalog) Store(ctx context.Context, _ catalog.Ident, location string) (storage.Store, error) {
-	return c.stores.Open(ctx, location)
-}
 
 // Close implements catalog.Catalog.
 func (c *Catalog) Close() error { return c.db.close() }

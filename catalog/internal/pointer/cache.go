@@ -1,4 +1,4 @@
-package sql
+package pointer
 
 import (
 	"container/list"
@@ -15,7 +15,10 @@ type version struct {
 	etag     string
 	raw      []byte
 	meta     table.Metadata
+	row      Row // that pointed to it when it was loaded; none in the cache
 }
+
+func (v *version) next() Next { return Next{Location: v.location, Metadata: v.meta} }
 
 // cache keeps the versions used last.
 type cache struct {

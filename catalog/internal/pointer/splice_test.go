@@ -1,4 +1,4 @@
-package sql
+package pointer
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package sql
+package pointer
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const defaultFormat = 2
 
 // Create implements catalog.Catalog. Field ids are kept if they are the ones that a fresh schema gets, 1 to n; others are
 // assigned anew, so read them from the table that is returned.
-func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.CreateSpec) (*catalog.Table, error) {
+func (c *Engine) Create(ctx context.Context, id catalog.Ident, spec catalog.CreateSpec) (*catalog.Table, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (c *Catalog) Create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 	return asTable(id, v), nil
 }
 
-func (c *Catalog) locationFor(ctx context.Context, id catalog.Ident, given string) (string, error) {
+func (c *Engine) locationFor(ctx context.Context, id catalog.Ident, given string) (string, error) {
 	if given == "" {
 		return c.DefaultLocation(ctx, id)
 	}
@@ -55,7 +55,7 @@ func (c *Catalog) locationFor(ctx context.Context, id catalog.Ident, given strin
 }
 
 // createStaged builds a table from nothing but the updates, as CREATE TABLE AS SELECT sends them, and makes it.
-func (c *Catalog) createStaged(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
+func (c *Engine) createStaged(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
 	if err := req.Holds(nil); err != nil {
 		return nil, err
 	}
@@ -108,9 +108,8 @@ func stagedMetadata(req *request.Request, location string) (table.Metadata, erro
 }
 
 // insert writes a new table's metadata and its row. ErrConflict if the name is taken.
-func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) (*version, error) {
-	key := namespaceKey(id.Namespace())
-	if err := c.checkNew(ctx, id, key); err != nil {
+func (c *Engine) insert(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) (*version, error) {
+	if err := c.rows.CheckNew(ctx, id); err != nil {
 		return nil, notSent(err)
 	}
 	raw, err := encode(meta)
@@ -122,11 +121,14 @@ func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metad
 		c.discardIf(ctx, next)
 		return nil, notSent(err)
 	}
-	n, err := c.insertRow(ctx, key, id.Table(), next.location)
+	made, err := c.insertRow(ctx, id, next)
 	switch {
+	case refused(err):
+		c.discard(ctx, next.location)
+		return nil, err
 	case err != nil:
 		return c.settle(ctx, id, req, nil, next, err)
-	case n == 0:
+	case !made:
 		c.discard(ctx, next.location)
 		return nil, fmt.Errorf("%w: the name is taken", catalog.ErrConflict)
 	}
@@ -134,39 +136,13 @@ func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metad
 	return next, nil
 }
 
-// checkNew saves the writing of metadata where the answer is known; the insert decides.
-func (c *Catalog) checkNew(ctx context.Context, id catalog.Ident, key string) error {
-	if len(key) > maxName {
-		return fmt.Errorf("namespace %s: %d bytes as stored, at most %d: %w", namespaceLabel(id.Namespace()), len(key), maxName, catalog.ErrPermanent)
-	}
-	exists, err := c.namespaceExists(ctx, key)
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return fmt.Errorf("namespace %s: %w: %w; create it first", namespaceLabel(id.Namespace()), catalog.ErrPermanent, catalog.ErrNotFound)
-	}
-	var n int
-	err = c.db.row(ctx, `SELECT count(*) FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3`,
-		[]any{c.catalogName, key, id.Table()}, &n)
-	if err == nil && n > 0 {
-		err = fmt.Errorf("%w: the name is taken", catalog.ErrConflict) // by a table or a view
-	}
-	return err
-}
-
-func (c *Catalog) insertRow(ctx context.Context, key, name, location string) (int64, error) {
+func (c *Engine) insertRow(ctx context.Context, id catalog.Ident, next *version) (bool, error) {
 	if err := fault.Hit("catalog.create.before-insert"); err != nil {
-		return 0, err
+		return false, err
 	}
-	columns, values := `catalog_name, table_namespace, table_name, metadata_location`, `$1, $2, $3, $4`
-	if !c.db.v0 {
-		columns, values = columns+`, iceberg_type`, values+`, 'TABLE'`
-	}
-	n, err := c.db.exec(ctx, `INSERT INTO iceberg_tables (`+columns+`) VALUES (`+values+`) ON CONFLICT DO NOTHING`,
-		c.catalogName, key, name, location)
+	made, err := c.rows.Insert(ctx, id, next.next())
 	if err != nil {
-		return 0, err
+		return false, err
 	}
-	return n, fault.Hit("catalog.create.after-insert")
+	return made, fault.Hit("catalog.create.after-insert")
 }

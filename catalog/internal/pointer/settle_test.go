@@ -1,8 +1,9 @@
-package sql
+package pointer
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -18,7 +19,8 @@ import (
 // scene is a table, a request for it, and that request's metadata, written and not yet swapped in.
 type scene struct {
 	*testing.T
-	c          *Catalog
+	c          *Engine
+	rows       *memory
 	id         catalog.Ident
 	req        *request.Request
 	base, next *version
@@ -27,14 +29,12 @@ type scene struct {
 var errCut = errors.New("connection cut")
 
 func newScene(t *testing.T) *scene {
-	dir := t.TempDir()
-	c, err := Open(t.Context(), Options{Name: "lake", URI: "sqlite://" + dir + "/c.db", Warehouse: dir + "/wh"})
+	rows := &memory{rows: map[string]Row{}, warehouse: "file://" + t.TempDir() + "/wh"}
+	c, err := New(t.Context(), Options{Name: "lake", Warehouse: rows.warehouse}, rows)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, c.Close()) })
-	require.NoError(t, c.CreateNamespace(t.Context(), []string{"demo"}, false))
 	tbl, err := c.Create(t.Context(), catalog.Ident{"demo", "t"}, catalogtest.Spec())
 	require.NoError(t, err)
-	s := &scene{T: t, c: c, id: tbl.Ident}
+	s := &scene{T: t, c: c, rows: rows, id: tbl.Ident}
 	reqs, ups := catalogtest.Append(tbl, catalogtest.SnapshotID())
 	s.req, err = request.Parse(reqs, ups)
 	require.NoError(t, err)
@@ -142,12 +142,12 @@ func TestSettle(t *testing.T) {
 	})
 	t.Run("DroppedIsUnknown", func(t *testing.T) {
 		s := newScene(t)
-		require.NoError(t, s.c.Drop(t.Context(), s.id))
+		s.rows.drop(s.id)
 		s.unknown()
 	})
-	t.Run("DatabaseGoneIsUnknown", func(t *testing.T) {
+	t.Run("CatalogGoneIsUnknown", func(t *testing.T) {
 		s := newScene(t)
-		require.NoError(t, s.c.db.read.Close())
+		s.rows.down = errCut
 		s.unknown()
 	})
 	t.Run("CreateWhoseNameIsTaken", func(t *testing.T) {
@@ -163,10 +163,63 @@ func TestSettle(t *testing.T) {
 	})
 	t.Run("CreateThatIsNotThereIsUnknown", func(t *testing.T) {
 		s := newScene(t)
-		require.NoError(t, s.c.Drop(t.Context(), s.id))
+		s.rows.drop(s.id)
 		s.base = nil
 		s.unknown()
 	})
+}
+
+// A catalog that counts changes of a row refuses one that it has counted past, whatever changed: alone, such an answer says nothing.
+func TestSettle_Stale(t *testing.T) {
+	stale := fmt.Errorf("%w: another version", ErrStale)
+	settle := func(s *scene) (*version, error) { return s.c.settle(s.Context(), s.id, s.req, s.base, s.next, stale) }
+	t.Run("NothingMovedIsUnknown", func(t *testing.T) {
+		s := newScene(t)
+		_, err := settle(s)
+		require.ErrorIs(t, err, ErrStale)
+		require.False(t, errors.Is(err, errMoved) || errors.Is(err, catalog.ErrConflict))
+		assert.True(t, s.orphan(), "it may yet be needed")
+	})
+	t.Run("AnotherChangeOfTheRowIsTriedAgain", func(t *testing.T) {
+		s := newScene(t)
+		s.rows.touch(s.id)
+		_, err := settle(s)
+		require.ErrorIs(t, err, errMoved)
+		assert.False(t, s.orphan())
+	})
+	t.Run("LostAnswersAreNotThat", func(t *testing.T) {
+		s := newScene(t)
+		s.rows.touch(s.id)
+		s.unknown()
+	})
+	t.Run("LandedIfTheTableSaysSo", func(t *testing.T) {
+		s := newScene(t)
+		s.swap()
+		_, err := settle(s)
+		require.NoError(t, err)
+	})
+}
+
+// What was refused for good, or never sent, leaves no metadata behind, and says which it was.
+func TestCommit_Refused(t *testing.T) {
+	for _, want := range []error{catalog.ErrPermanent, catalog.ErrNotSent} {
+		s := newScene(t)
+		s.c.discard(t.Context(), s.next.location)
+		tbl, err := s.c.Load(t.Context(), s.id)
+		require.NoError(t, err)
+		reqs, ups := catalogtest.Append(tbl, catalogtest.SnapshotID())
+		s.rows.swapErr = fmt.Errorf("no: %w", want)
+		_, err = s.c.Commit(t.Context(), s.id, reqs, ups)
+		require.ErrorIs(t, err, want)
+		st, err := s.c.Store(t.Context(), s.id, tbl.Location)
+		require.NoError(t, err)
+		n := 0
+		require.NoError(t, st.List(t.Context(), tbl.Location, func(storage.Info) error { n++; return nil }))
+		require.Equal(t, 1, n)
+		s.rows.swapErr = nil
+		_, err = s.c.Commit(t.Context(), s.id, reqs, ups)
+		require.NoError(t, err)
+	}
 }
 
 func TestKeyLocks_GiveUp(t *testing.T) {

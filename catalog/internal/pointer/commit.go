@@ -1,4 +1,4 @@
-package sql
+package pointer
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 var errMoved = errors.New("the table moved on")
 
 // Commit implements catalog.Catalog.
-func (c *Catalog) Commit(ctx context.Context, id catalog.Ident, requirements, updates []byte) (*catalog.Table, error) {
+func (c *Engine) Commit(ctx context.Context, id catalog.Ident, requirements, updates []byte) (*catalog.Table, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (c *Catalog) Commit(ctx context.Context, id catalog.Ident, requirements, up
 }
 
 // attempt is load, check, build, write, swap.
-func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
+func (c *Engine) attempt(ctx context.Context, id catalog.Ident, req *request.Request) (*version, error) {
 	base, err := c.load(ctx, id)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound) && req.Creates():
@@ -90,6 +90,9 @@ func (c *Catalog) attempt(ctx context.Context, id catalog.Ident, req *request.Re
 	}
 	moved, err := c.swap(ctx, id, base, next)
 	switch {
+	case refused(err):
+		c.discard(ctx, next.location)
+		return nil, err
 	case err != nil:
 		return c.settle(ctx, id, req, base, next, err)
 	case !moved:
@@ -114,7 +117,7 @@ func applyTo(base *version, req *request.Request) (table.Metadata, error) {
 }
 
 // checkMove refuses to move a table to where its next files would not belong.
-func (c *Catalog) checkMove(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) error {
+func (c *Engine) checkMove(ctx context.Context, id catalog.Ident, meta table.Metadata, req *request.Request) error {
 	to := req.MovesTo()
 	if to == "" || to == meta.Location() {
 		return nil
@@ -123,26 +126,25 @@ func (c *Catalog) checkMove(ctx context.Context, id catalog.Ident, meta table.Me
 }
 
 // swap is the commit point.
-func (c *Catalog) swap(ctx context.Context, id catalog.Ident, base, next *version) (bool, error) {
+func (c *Engine) swap(ctx context.Context, id catalog.Ident, base, next *version) (bool, error) {
 	if err := fault.Hit("catalog.commit.before-swap"); err != nil {
 		return false, err
 	}
-	set := `metadata_location = $1, previous_metadata_location = $2`
-	if !c.db.v0 {
-		set += `, iceberg_type = 'TABLE'` // heals rows of engines that leave it null, as iceberg-go does
-	}
-	n, err := c.db.exec(ctx, `UPDATE iceberg_tables SET `+set+
-		` WHERE catalog_name = $3 AND table_namespace = $4 AND table_name = $5 AND metadata_location = $6`+c.db.isTable(),
-		next.location, base.location, c.catalogName, namespaceKey(id.Namespace()), id.Table(), base.location)
+	moved, err := c.rows.Swap(ctx, id, base.row, next.next())
 	if err != nil {
 		return false, err
 	}
-	return n > 0, fault.Hit("catalog.commit.after-swap")
+	return moved, fault.Hit("catalog.commit.after-swap")
+}
+
+// refused says whether a row's change was refused, or never asked for: what was written for it is of no use.
+func refused(err error) bool {
+	return errors.Is(err, catalog.ErrPermanent) || errors.Is(err, catalog.ErrNotSent)
 }
 
 // settle finds out how a statement that failed ended. base is nil for a create. Its answers: the version that landed, errMoved
 // or ErrConflict when the statement can never take effect, or the cause itself: unknown.
-func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request.Request, base, next *version, cause error) (*version, error) {
+func (c *Engine) settle(ctx context.Context, id catalog.Ident, req *request.Request, base, next *version, cause error) (*version, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if err := fault.Hit("catalog.commit.before-reload"); err != nil {
@@ -161,6 +163,10 @@ func (c *Catalog) settle(ctx context.Context, id catalog.Ident, req *request.Req
 		// The name is taken by another table, so the insert never takes effect.
 		c.discard(ctx, next.location)
 		return nil, fmt.Errorf("%w: the table exists by now", catalog.ErrConflict)
+	case now.location == base.location && errors.Is(cause, ErrStale) && now.row.Version != base.row.Version:
+		// Somebody changed something else of the row, which is what the statement was refused for.
+		c.discard(ctx, next.location)
+		return nil, errMoved
 	case now.location == base.location:
 		return nil, unknown(cause, nil)
 	}
@@ -211,7 +217,7 @@ func notSent(err error) error {
 }
 
 // discardIf removes a file that was written before something failed and nothing was sent.
-func (c *Catalog) discardIf(ctx context.Context, v *version) {
+func (c *Engine) discardIf(ctx context.Context, v *version) {
 	if v != nil {
 		c.discard(ctx, v.location)
 	}

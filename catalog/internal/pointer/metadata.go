@@ -1,4 +1,4 @@
-package sql
+package pointer
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 const maxMetadata = 512 << 20
 
 // readVersion reads a metadata.json, from the cache if the file is still the one that was cached.
-func (c *Catalog) readVersion(ctx context.Context, location string) (*version, error) {
+func (c *Engine) readVersion(ctx context.Context, location string) (*version, error) {
 	store, err := c.stores.Open(ctx, parent(location))
 	if err != nil {
 		return nil, fmt.Errorf("metadata %s: %w: %w", location, catalog.ErrPermanent, err)
@@ -107,7 +107,7 @@ const (
 
 // writeVersion writes metadata, encoded as raw, as the successor of base (nil: as the first) and returns it as the version it will be. The file and
 // its name are synced when this returns.
-func (c *Catalog) writeVersion(ctx context.Context, meta table.Metadata, raw []byte, base *version) (*version, error) {
+func (c *Engine) writeVersion(ctx context.Context, meta table.Metadata, raw []byte, base *version) (*version, error) {
 	if err := fault.Hit("catalog.commit.before-metadata"); err != nil {
 		return nil, err
 	}
@@ -124,8 +124,8 @@ func (c *Catalog) writeVersion(ctx context.Context, meta table.Metadata, raw []b
 		number = versionNumber(base.location) + 1
 	}
 	location := storage.Join(dir, fmt.Sprintf("%05d-%s%s.metadata.json", number, uuid.NewString(), ext))
-	if len(location) > maxLocation {
-		return nil, fmt.Errorf("metadata location %s: %d bytes, at most %d: %w", location, len(location), maxLocation, catalog.ErrPermanent)
+	if c.maxLocation > 0 && len(location) > c.maxLocation {
+		return nil, fmt.Errorf("metadata location %s: %d bytes, at most %d: %w", location, len(location), c.maxLocation, catalog.ErrPermanent)
 	}
 	store, err := c.stores.Open(ctx, dir)
 	if err != nil {
@@ -154,7 +154,7 @@ func encode(meta table.Metadata) (raw []byte, err error) {
 
 // metadataDir is where the table says. A property may have been set by anybody who may change the table, and this process writes
 // where it points: so it must point into the table, into the warehouse, or to where the metadata is already.
-func (c *Catalog) metadataDir(meta table.Metadata, base *version) (string, error) {
+func (c *Engine) metadataDir(meta table.Metadata, base *version) (string, error) {
 	dir := meta.Properties()[propMetadataPath]
 	if dir == "" {
 		return storage.Join(meta.Location(), "metadata"), nil
@@ -217,7 +217,7 @@ func parent(location string) string {
 }
 
 // discard removes a metadata file that no row points to and none ever will. It goes on when the caller gave up.
-func (c *Catalog) discard(ctx context.Context, location string) {
+func (c *Engine) discard(ctx context.Context, location string) {
 	store, err := c.stores.Open(ctx, parent(location))
 	if err == nil {
 		err = store.Remove(context.WithoutCancel(ctx), location)
@@ -228,7 +228,7 @@ func (c *Catalog) discard(ctx context.Context, location string) {
 }
 
 // discardOld removes what fell out of the metadata log, where the table asks for it.
-func (c *Catalog) discardOld(ctx context.Context, base, now *version) {
+func (c *Engine) discardOld(ctx context.Context, base, now *version) {
 	if base == nil || !strings.EqualFold(now.meta.Properties()[propDeleteOld], "true") {
 		return
 	}
