@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/internal/uri"
@@ -173,4 +174,12 @@ func (o *opener) client(root int, bucket string) (objects.Client, error) {
 		o.clients[name] = c
 	}
 	return c, err
+}
+
+// Prober is what object stores offer to who wants to know what an account may do there.
+type Prober interface {
+	// Forget removes a file without a look whether there is one.
+	Forget(ctx context.Context, uri string) error
+	// Ahead is how far the store's clock is ahead of this machine's, by its last answer; 0: less than 5 s, or unknown.
+	Ahead() time.Duration
 }

@@ -204,3 +204,6 @@ func (k *clock) wrong() bool { return time.Duration(k.ahead.Load()).Abs() > 5*ti
 
 // now is the store's time.
 func (k *clock) now() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }
+
+// Ahead is how far the store's clock is ahead of this machine's, by its last answer; 0 where that is less than 5 s.
+func (c *s3Client) Ahead() time.Duration { return time.Duration(c.clock.ahead.Load()) }

@@ -54,6 +54,47 @@ func (c *Catalog) AllowsAnything(principal string) bool {
 	return !c.Restricted() || principal == MaintenancePrincipal || slices.ContainsFunc(c.Permissions, func(p Permission) bool { return matchesAny(p.Principals, principal) })
 }
 
+// Grants says in words what permissions let a principal do, and where: one line for each entry that names it.
+func (c *Catalog) Grants(principal string) []string {
+	var out []string
+	for _, p := range c.Permissions {
+		if matchesAny(p.Principals, principal) {
+			where := "every schema"
+			if p.Schemas != nil {
+				where = strings.Join(p.Schemas, ", ")
+			}
+			out = append(out, strings.Join(p.Allow, ", ")+" in "+where)
+		}
+	}
+	return out
+}
+
+// Principals are those that are known by name: of tokens, certificates, and of the catalog's permissions where an entry is no pattern.
+func (c *Config) Principals(catalog string) []string {
+	var out []string
+	for _, t := range c.Auth.Tokens {
+		out = append(out, t.Principal)
+	}
+	for _, e := range c.Auth.Certificates {
+		out = append(out, e.Principal)
+	}
+	for _, p := range c.Catalogs[catalog].Permissions {
+		for _, name := range p.Principals {
+			if !strings.Contains(name, "*") {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Knows says whether a caller can be the principal.
+func (c *Config) Knows(principal string) bool {
+	return slices.ContainsFunc(c.Auth.Tokens, func(t Token) bool { return t.Principal == principal }) ||
+		slices.ContainsFunc(c.Auth.Certificates, func(e Certificate) bool { return e.Principal == principal })
+}
+
 func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
 }

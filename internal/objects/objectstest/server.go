@@ -34,6 +34,7 @@ type Server struct {
 	ahead    time.Duration
 	pageSize int
 	empty    bool
+	accounts map[string]*Account // by key; nil: anybody
 	store    http.Handler
 	complete sync.Mutex
 }
@@ -114,6 +115,8 @@ type Fault struct {
 	Retry  int    // Retry-After, in seconds
 	Region string // x-amz-bucket-region
 	Body   int    // with Apply and no Status: so many bytes of the answer come before the connection breaks
+
+	sts bool // it answers as STS does
 }
 
 // Fail adds faults. Of several that match, the first one counts.
@@ -223,13 +226,25 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(f.Status)
+	if f.sts {
+		fmt.Fprintf(w, `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>injected</Message></Error></ErrorResponse>`, f.Code)
+		return
+	}
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>injected</Message><RequestId>request-7</RequestId></Error>`, f.Code)
 }
 
 // serve adds to the store in memory what it lacks: pages that are empty, and a condition of completed uploads.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	by, refused := s.refuses(r)
+	if refused != nil {
+		refused.answer(w, r)
+		return
+	}
 	q := r.URL.Query()
 	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/" && by != nil:
+		s.assume(w, r, by)
+		return
 	case q.Get("list-type") == "2":
 		if s.page(w, r) {
 			return
