@@ -14,6 +14,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	"github.com/signet-io/signet/executor/signed"
+	"github.com/signet-io/signet/internal/objects"
 )
 
 // fetch writes an object to a new file. A body that breaks off is resumed, if it is still of the same version.
@@ -60,9 +61,7 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 	if g.have > 0 {
 		more.Set("Range", fmt.Sprintf("bytes=%d-", g.have))
 	}
-	if g.etag != "" {
-		more.Set("If-Match", g.etag)
-	}
+	objects.OnlyIf(more, g.etag)
 	resp, err := g.c.Client.Do(ctx, r, more, nil, 0)
 	if err != nil {
 		return err
@@ -98,12 +97,12 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 // same makes sure that an answer is about the version that was planned for, and that the answers before it were about.
 func (g *getting) same(resp *http.Response, total int64) error {
 	switch {
-	case g.f.size > 0 && total != g.f.size:
+	case (g.f.size > 0 || !g.f.table) && total != g.f.size:
 		return g.resized(total)
-	case g.etag != "" && resp.Header.Get("ETag") != g.etag:
+	case g.etag != "" && !objects.SameVersion(objects.Version(resp.Header), g.etag):
 		return g.changed()
 	}
-	g.etag = resp.Header.Get("ETag")
+	g.etag = objects.Version(resp.Header)
 	return nil
 }
 
