@@ -88,10 +88,18 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 		return context.Cause(ctx)
 	case err != nil && !isRead(err):
 		return err
+	case err == nil && g.have == total && resp.ContentLength < 0 && !ended(resp.Body):
+		return &Error{Message: fmt.Sprintf("%s has changed since the job was planned: %d bytes then, more now", g.f.name, g.f.size), Hint: againHint}
 	case err != nil || g.have != total:
 		return &signed.Error{Method: r.GetMethod(), URI: r.GetUri(), Status: resp.StatusCode, Err: signed.ErrNetwork, Text: fmt.Sprintf("the body broke off after %d of %d bytes", g.have, total)}
 	}
 	return nil
+}
+
+// ended: a body whose length was not told has no more than what was read.
+func ended(body io.Reader) bool {
+	n, err := io.ReadFull(body, make([]byte, 1))
+	return n == 0 && errors.Is(err, io.EOF)
 }
 
 // same makes sure that an answer is about the version that was planned for, and that the answers before it were about.
