@@ -10,6 +10,7 @@ import (
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/scheduler/config"
+	"github.com/signet-io/signet/scheduler/sources"
 )
 
 // schedulerSession is how long a session lives in which the scheduler itself reads and writes.
@@ -20,12 +21,7 @@ func openStores(c config.Catalog) (storage.Opener, *sessions, error) {
 	if !usesS3(c) {
 		return storage.Local, nil, nil
 	}
-	props := objects.Props{}
-	for name, v := range c.Properties {
-		if strings.HasPrefix(name, "s3.") {
-			props[name] = v
-		}
-	}
+	props := storeProps(c.Properties)
 	source, err := ownSource(c, props)
 	if err != nil {
 		return nil, nil, err
@@ -36,6 +32,32 @@ func openStores(c config.Catalog) (storage.Opener, *sessions, error) {
 	}
 	s, err := newSessions(c, source)
 	return opener, s, err
+}
+
+// storeProps are those of the properties that are about the store.
+func storeProps(all map[string]string) objects.Props {
+	props := objects.Props{}
+	for name, v := range all {
+		if strings.HasPrefix(name, "s3.") {
+			props[name] = v
+		}
+	}
+	return props
+}
+
+// remoteSource is how the scheduler looks at a place that statements may read, and signs the reads of executors.
+func remoteSource(r config.RemoteSource) (sources.Remote, error) {
+	out := sources.Remote{Prefix: r.Prefix}
+	if r.IsWeb() {
+		return out, nil
+	}
+	props := storeProps(r.Properties)
+	source, err := ownSource(config.Catalog{Properties: r.Properties, Secret: r.Secret}, props)
+	if err != nil {
+		return out, err
+	}
+	out.Open = func(bucket string) (objects.Client, error) { return objects.NewS3(props, bucket, source) }
+	return out, nil
 }
 
 // ownSource gives the scheduler's own keys: those of the configuration, else those that the machine has; those of a role that is assumed with them where one is configured.

@@ -144,12 +144,6 @@ type CatalogTLS struct {
 	Key  string `koanf:"key" kind:"path"`
 }
 
-// Sources says which local files statements may read. Signet's own files, /proc, /sys, /dev and /run are denied always.
-type Sources struct {
-	Roots []string `koanf:"roots" kind:"path"` // if set, only files below these
-	Deny  []string `koanf:"deny" kind:"path"`  // never files below these
-}
-
 // Plugins says where sink plugins are and what they may ask for.
 type Plugins struct {
 	// Dir holds signet-sink-* and plugins.lock; "" means the plugins directory beside the running binary.

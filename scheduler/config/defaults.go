@@ -208,6 +208,11 @@ func (c *Config) eachSecret(f func(key string, s Secret)) {
 			visit("catalogs."+name+".secret."+k, c.Catalogs[name].Secret[k])
 		}
 	}
+	for i, r := range c.Sources.Remote {
+		for _, k := range sortedKeys(r.Secret) {
+			visit(fmt.Sprintf("sources.remote[%d].secret.%s", i, k), r.Secret[k])
+		}
+	}
 	for _, k := range sortedKeys(c.Lineage.Headers) {
 		visit("lineage.headers."+k, c.Lineage.Headers[k])
 	}

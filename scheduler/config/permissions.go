@@ -146,15 +146,24 @@ func (v *validator) names(key string, list []string, mayMiss bool) {
 // RestrictedPaths are the local directories of catalogs with permissions: whoever could read files there, would read tables past them.
 func (c *Config) RestrictedPaths() []string {
 	var out []string
-	for _, name := range sortedKeys(c.Catalogs) {
-		cat := c.Catalogs[name]
-		if !cat.Restricted() {
-			continue
+	for _, place := range c.restricted() {
+		if path, ok := strings.CutPrefix(place, "file://"); ok {
+			out = append(out, path)
 		}
-		for _, place := range append([]string{cat.Warehouse, cat.Root}, cat.DataPaths...) {
-			if path, ok := strings.CutPrefix(place, "file://"); ok {
-				out = append(out, path)
-			}
+	}
+	return out
+}
+
+// RestrictedPlaces are the same in object stores.
+func (c *Config) RestrictedPlaces() []string {
+	return slices.DeleteFunc(c.restricted(), func(p string) bool { return !strings.HasPrefix(p, "s3://") })
+}
+
+func (c *Config) restricted() []string {
+	var out []string
+	for _, name := range sortedKeys(c.Catalogs) {
+		if cat := c.Catalogs[name]; cat.Restricted() {
+			out = append(append(out, cat.Warehouse, cat.Root), cat.DataPaths...)
 		}
 	}
 	return out

@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 		v.catalog("catalogs."+name, &cat)
 		c.Catalogs[name] = cat
 	}
+	v.sources(&c.Sources)
 	for _, sink := range sortedKeys(c.Plugins.Dial) {
 		for _, name := range sortedKeys(c.Plugins.Dial[sink]) {
 			key := "plugins.dial." + sink + "." + name
