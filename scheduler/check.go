@@ -36,6 +36,9 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 			cat, _, err := s.openCatalog(ctx, name, c)
 			return cat, err
 		}}
+		if c.Credentials.Mode == config.CredentialsVended { // no table, no credentials
+			t.Warehouse = ""
+		}
 		within, cancel := context.WithTimeout(ctx, patience)
 		checkup.Run(within, t, report)
 		cancel()
