@@ -22,6 +22,7 @@ type property struct {
 const headerPrefix = "header."
 
 var properties = []property{
+	{name: "prefix", rest: true},
 	{name: "oauth2-server-uri", rest: true, check: isURL},
 	{name: "scope", rest: true},
 	{name: "audience", rest: true},
