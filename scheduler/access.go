@@ -10,6 +10,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/credentials"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
@@ -114,24 +115,24 @@ func analysisSources(r *executorv1.Analyze) []*planv1.Source {
 	return r.GetSources()
 }
 
-// remoteFiles are the URIs of the files in object stores and on web servers that sources name, each with the catalog whose store has it; empty: it is below a prefix of
-// sources.remote.
-func remoteFiles(inputs []*planv1.Source) map[string]string {
-	out := map[string]string{}
+// remoteFiles are the URIs of the files in object stores and on web servers that sources name, each with the table whose catalog's store has it; nil: it is below a
+// prefix of sources.remote.
+func remoteFiles(inputs []*planv1.Source) map[string]*planv1.TableScan {
+	out := map[string]*planv1.TableScan{}
 	for _, src := range inputs {
 		for _, f := range src.GetFile().GetFiles() {
 			if f.GetUri() != "" {
-				out[f.GetUri()] = ""
+				out[f.GetUri()] = nil
 			}
 		}
 		t := src.GetTable()
 		for _, f := range t.GetFiles() {
 			if f.GetUri() != "" {
-				out[f.GetUri()] = t.GetCatalog()
+				out[f.GetUri()] = t
 			}
 			for _, d := range f.GetDeletes() {
 				if d.GetUri() != "" {
-					out[d.GetUri()] = t.GetCatalog()
+					out[d.GetUri()] = t
 				}
 			}
 		}
@@ -146,7 +147,7 @@ func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []
 	files := remoteFiles(inputs)
 	if mutant.On("scheduler/access-to-any-file") {
 		for _, u := range uris {
-			files[u] = s.catalogNames()[0]
+			files[u] = &planv1.TableScan{Catalog: s.catalogNames()[0]}
 		}
 	}
 	out := make([]*executorv1.SignedRequest, 0, len(uris))
@@ -165,10 +166,10 @@ func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []
 }
 
 // readIssuer signs the read of a file. One that is none of the files, no scope has either.
-func (s *Server) readIssuer(files map[string]string, u string) credentials.Issuer {
-	name := files[u]
+func (s *Server) readIssuer(files map[string]*planv1.TableScan, u string) credentials.Issuer {
+	name := files[u].GetCatalog()
 	if entry := s.catalogs[name]; entry != nil {
-		return entry.issuer()
+		return entry.issuer(files[u].GetIdent())
 	}
 	return credentials.NewPresigned(func(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
 		if name != "" {
@@ -203,7 +204,7 @@ func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.Pu
 	scope := credentials.Scope{
 		Prefix: attemptPrefix(w.spec, ref.GetJobId(), ref.GetStage(), ref.GetTask(), ref.GetAttemptId()), Nonce: ref.GetAttemptId(),
 	}
-	signed, err := w.target.entry.issuer().Put(ctx, scope, requests)
+	signed, err := w.target.entry.issuer(w.target.ident).Put(ctx, scope, requests)
 	if err != nil {
 		return nil, fmt.Errorf("files below %s: %w", scope.Prefix, err)
 	}
@@ -248,12 +249,16 @@ func (n *names) add(name string) bool {
 	return true
 }
 
-// issuer gives access to the catalog's store.
-func (e *catalogEntry) issuer() credentials.Issuer { return credentials.NewPresigned(e.sign, 0) }
+// issuer gives access to the files of a table, with what the catalog gives for that table, or with the operator's own credentials.
+func (e *catalogEntry) issuer(table catalog.Ident) credentials.Issuer {
+	return credentials.NewPresigned(func(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
+		return e.sign(ctx, table, uri, what)
+	}, 0)
+}
 
-// sign presigns a request for one object, with the credentials of the catalog.
-func (e *catalogEntry) sign(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
-	store, err := e.store(ctx, nil, uri[:max(strings.LastIndexByte(uri, '/'), 0)])
+// sign presigns a request for one object.
+func (e *catalogEntry) sign(ctx context.Context, table catalog.Ident, uri string, what objects.Signing) (objects.Signed, error) {
+	store, err := e.store(ctx, table, uri[:max(strings.LastIndexByte(uri, '/'), 0)])
 	if err != nil {
 		return objects.Signed{}, err
 	}

@@ -225,7 +225,7 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}
-	scan := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name}
+	scan := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name, Ident: t.ident}
 	for {
 		m, err := st.Recv()
 		if errors.Is(err, io.EOF) {

@@ -35,6 +35,9 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 			continue
 		}
 		t := s.checkTarget(name, c)
+		if c.Credentials.Mode == config.CredentialsVended { // no table, no credentials
+			t.Warehouse = ""
+		}
 		within, cancel := context.WithTimeout(ctx, patience)
 		checkup.Run(within, t, report)
 		cancel()

@@ -125,7 +125,7 @@ func (r *run) catalog() {
 		return
 	}
 	if !strings.Contains(r.target.Warehouse, "://") {
-		r.skip("storage", "the configuration names no place; the catalog chooses one for each table")
+		r.skip("storage", "the catalog chooses a place, and with credentials.mode vended what reaches it, for each table")
 		return
 	}
 	r.storage(c)

@@ -121,11 +121,13 @@ const (
 	CredentialsAuto      = "auto"
 	CredentialsSTS       = "sts"
 	CredentialsPresigned = "presigned"
+	CredentialsVended    = "vended"
 )
 
-// Credentials say how an executor may write the files of one attempt: by a session of a role, narrowed to the attempt's prefix, or by requests that the scheduler has signed.
+// Credentials say how an executor may write the files of one attempt: by a session of a role, narrowed to the attempt's prefix, or by requests that the scheduler has signed,
+// with the operator's keys or with those that a rest catalog gives for a table.
 type Credentials struct {
-	// Mode is auto (sts with a role, else presigned), sts or presigned.
+	// Mode is auto (sts with a role, else presigned), sts, presigned or vended.
 	Mode string `koanf:"mode"`
 	// RoleARN of the role that sessions are made of.
 	RoleARN string `koanf:"role_arn"`
@@ -133,6 +135,8 @@ type Credentials struct {
 	STSEndpoint string `koanf:"sts_endpoint"`
 	// ExternalID is what the role's trust policy may ask for.
 	ExternalID string `koanf:"external_id"`
+	// TrustEndpoint lets a rest catalog name a store (s3.endpoint) on another host than its own, in mode vended.
+	TrustEndpoint bool `koanf:"trust_endpoint"`
 	// Duration of a session or a signature: 15m to 1h.
 	Duration time.Duration `koanf:"duration"`
 }

@@ -22,6 +22,7 @@ type property struct {
 const headerPrefix = "header."
 
 var properties = []property{
+	{name: "prefix", rest: true},
 	{name: "oauth2-server-uri", rest: true, check: isURL},
 	{name: "scope", rest: true},
 	{name: "audience", rest: true},
@@ -190,14 +191,21 @@ func (c *Credentials) fill() {
 	}
 }
 
-func (v *validator) credentials(key string, c Credentials) {
-	v.oneOf(key+".mode", c.Mode, CredentialsAuto, CredentialsSTS, CredentialsPresigned)
+func (v *validator) credentials(key string, c Credentials, rest bool) {
+	modes := []string{CredentialsAuto, CredentialsSTS, CredentialsPresigned}
+	if rest {
+		modes = append(modes, CredentialsVended)
+	}
+	v.oneOf(key+".mode", c.Mode, modes...)
 	v.check(c.Duration >= minCredentials && c.Duration <= maxCredentials, key+".duration", c.Duration, fmt.Sprintf("want %s to %s", minCredentials, maxCredentials))
 	if c.Mode == CredentialsSTS && c.RoleARN == "" {
 		v.say(key+".role_arn", "missing; sessions are made of a role, arn:aws:iam::ACCOUNT:role/NAME")
 	}
-	if c.Mode == CredentialsPresigned && c.RoleARN != "" {
-		v.say(key+".role_arn", "is not for mode presigned")
+	if (c.Mode == CredentialsPresigned || c.Mode == CredentialsVended) && c.RoleARN != "" {
+		v.say(key+".role_arn", "is not for mode "+c.Mode)
+	}
+	if c.TrustEndpoint && c.Mode != CredentialsVended {
+		v.say(key+".trust_endpoint", "is for mode vended, in which a catalog of type rest names the store")
 	}
 	v.check(c.RoleARN == "" || strings.HasPrefix(c.RoleARN, "arn:") && strings.Contains(c.RoleARN, ":role/"), key+".role_arn", c.RoleARN, "want arn:aws:iam::ACCOUNT:role/NAME")
 	if c.STSEndpoint != "" {

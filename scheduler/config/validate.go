@@ -178,7 +178,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.places(key, c)
 		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
 		v.properties(key, c, false, "password")
-		v.credentials(key+".credentials", c.Credentials)
+		v.credentials(key+".credentials", c.Credentials, false)
 	case CatalogREST:
 		v.check(isURL(c.URI) == "", key+".uri", withoutUser(c.URI), "want the address in front of /v1, like https://catalog.example.org/api; secrets are written under secret")
 		if strings.Contains(c.Warehouse, "://") {
@@ -187,7 +187,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.places(key, c)
 		v.absent(key, "rest", map[string]string{"sink": c.Sink, "root": c.Root, "name": c.Name})
 		v.properties(key, c, true)
-		v.credentials(key+".credentials", c.Credentials)
+		v.credentials(key+".credentials", c.Credentials, true)
 		v.catalogTLS(key+".tls", c)
 	case CatalogSink:
 		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
