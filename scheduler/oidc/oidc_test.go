@@ -166,9 +166,7 @@ func TestKeys_Rotate(t *testing.T) {
 	stolen, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	for range 50 {
-		err := who(oidctest.Sign(t, jose.ES256, stolen, "made-up", i.Claims(nil)))
-		require.ErrorIs(t, err, oidc.ErrToken)
-		require.ErrorContains(t, err, "no key of")
+		require.ErrorIs(t, who(oidctest.Sign(t, jose.ES256, stolen, "made-up", i.Claims(nil))), oidc.ErrToken)
 	}
 	require.NoError(t, who(i.Token(t, "ec-1", nil)), "known keys go on")
 	require.Equal(t, 2, i.Requests("/keys"))
