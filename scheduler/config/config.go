@@ -44,10 +44,13 @@ func (t TLS) Enabled() bool { return t.Cert != "" }
 
 // Auth says who may connect. Without it only loopback is served.
 type Auth struct {
-	JoinToken Secret  `koanf:"join_token"` // executors show it
-	Tokens    []Token `koanf:"tokens"`     // clients show one
+	JoinToken  Secret      `koanf:"join_token"`  // executors show it
+	JoinTokens []JoinToken `koanf:"join_tokens"` // or one of these
+	Tokens     []Token     `koanf:"tokens"`      // clients show one
 	// Certificates are clients that are known by the certificate that they show (tls.client_ca), without a token.
 	Certificates []Certificate `koanf:"certificates"`
+	// OIDC are issuers of tokens that clients may show instead.
+	OIDC []OIDC `koanf:"oidc"`
 }
 
 // Token is one client's bearer token; jobs belong to its principal.
@@ -70,7 +73,7 @@ type Certificate struct {
 }
 
 // Asked says whether clients have to show who they are.
-func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 0 }
+func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 0 || len(a.OIDC) > 0 }
 
 // Kinds of catalog.
 const (

@@ -200,6 +200,9 @@ func (c *Config) eachSecret(f func(key string, s Secret)) {
 		}
 	}
 	visit("auth.join_token", c.Auth.JoinToken)
+	for i, t := range c.Auth.JoinTokens {
+		visit(fmt.Sprintf("auth.join_tokens[%d].token", i), t.Token)
+	}
 	for i, t := range c.Auth.Tokens {
 		visit(fmt.Sprintf("auth.tokens[%d].token", i), t.Token)
 	}

@@ -78,6 +78,9 @@ func (c *Config) Principals(catalog string) []string {
 	for _, e := range c.Auth.Certificates {
 		out = append(out, e.Principal)
 	}
+	for _, o := range c.Auth.OIDC {
+		out = append(out, o.Operators...)
+	}
 	for _, p := range c.Catalogs[catalog].Permissions {
 		for _, name := range p.Principals {
 			if !strings.Contains(name, "*") {
@@ -91,7 +94,8 @@ func (c *Config) Principals(catalog string) []string {
 
 // Knows says whether a caller can be the principal.
 func (c *Config) Knows(principal string) bool {
-	return slices.ContainsFunc(c.Auth.Tokens, func(t Token) bool { return t.Principal == principal }) ||
+	return slices.ContainsFunc(c.Auth.OIDC, func(o OIDC) bool { return strings.HasPrefix(principal, o.Prefix()) }) ||
+		slices.ContainsFunc(c.Auth.Tokens, func(t Token) bool { return t.Principal == principal }) ||
 		slices.ContainsFunc(c.Auth.Certificates, func(e Certificate) bool { return e.Principal == principal })
 }
 

@@ -29,6 +29,8 @@ func (c *Config) Validate() error {
 	v.tls(c)
 	v.tokens(c.Auth.Tokens)
 	v.certificates(c)
+	v.joinTokens(c.Auth.JoinTokens)
+	v.oidc(&c.Auth)
 	for _, name := range sortedKeys(c.Catalogs) {
 		cat := c.Catalogs[name]
 		v.catalog("catalogs."+name, &cat)
@@ -108,7 +110,7 @@ func (c *Config) Missing(listen string, executors bool) string {
 	if !c.TLS.Enabled() {
 		missing = append(missing, "tls.cert and tls.key")
 	}
-	if executors && c.Auth.JoinToken.IsZero() {
+	if executors && !c.Auth.JoinAsked() {
 		missing = append(missing, "auth.join_token")
 	}
 	if !c.Auth.Asked() {
