@@ -42,6 +42,15 @@ var properties = []property{
 	{name: "s3.access-key-id", secret: true},
 	{name: "s3.secret-access-key", secret: true},
 	{name: "s3.session-token", secret: true},
+
+	{name: "gcs.service.host", check: isURL},
+	{name: "gcs.project-id"},
+	{name: "gcs.user-project"},
+	{name: "gcs.no-auth", check: isBool},
+	{name: "gcs.impersonate.service-account"},
+	{name: "gcs.oauth2.token-expires-at", check: isMillis},
+	{name: "gcs.oauth2.token", secret: true},
+	{name: "gcs.jsonkey", secret: true},
 }
 
 func isURL(s string) string {
@@ -51,6 +60,13 @@ func isURL(s string) string {
 	}
 	if u.User != nil {
 		return "must not hold a user or password"
+	}
+	return ""
+}
+
+func isMillis(s string) string {
+	if _, err := strconv.ParseInt(s, 10, 64); err != nil {
+		return "want milliseconds since 1970"
 	}
 	return ""
 }

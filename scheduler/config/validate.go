@@ -283,6 +283,8 @@ func (v *validator) places(key string, c *Catalog) {
 
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
+var googleBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
+
 // place wants a local directory, or a prefix of a bucket, and brings it into its one form.
 func (v *validator) place(key string, loc *string) {
 	scheme, rest, ok := strings.Cut(*loc, "://")
@@ -295,11 +297,13 @@ func (v *validator) place(key string, loc *string) {
 	}
 	bucket, prefix, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
 	switch {
-	case scheme != "s3":
-		v.check(false, key, *loc, "want file:///dir or s3://bucket/prefix")
+	case scheme != "s3" && scheme != "gs":
+		v.check(false, key, *loc, "want file:///dir, s3://bucket/prefix or gs://bucket/prefix")
 	case strings.Contains(bucket, "@"):
-		v.say(key, "must not hold a user or password; write s3://bucket/prefix, and keys under secret")
-	case !bucketName.MatchString(bucket):
+		v.say(key, "must not hold a user or password; write "+scheme+"://bucket/prefix, and keys under secret")
+	case scheme == "gs" && !googleBucket.MatchString(bucket):
+		v.check(false, key, *loc, "want gs://bucket/prefix, with a bucket of 3 to 222 of a-z, 0-9, ., _ and -")
+	case scheme == "s3" && !bucketName.MatchString(bucket):
 		v.check(false, key, *loc, "want s3://bucket/prefix, with a bucket of 3 to 63 of a-z, 0-9, . and -")
 	case prefix != "" && slices.ContainsFunc(strings.Split(prefix, "/"), badSegment):
 		v.check(false, key, *loc, "must have no empty segment, no . and .. and no control character in its path")

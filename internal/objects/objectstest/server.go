@@ -36,6 +36,7 @@ type Server struct {
 	empty    bool
 	accounts map[string]*Account // by key; nil: anybody
 	store    http.Handler
+	words    func(w http.ResponseWriter, r *http.Request, s3 http.HandlerFunc) // of another store; nil: S3's
 	complete sync.Mutex
 }
 
@@ -180,6 +181,10 @@ func (s *Server) fault(r *http.Request) *active {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == tokenPath || r.URL.Path == signPath { // of others than the store
+		s.serve(w, r)
+		return
+	}
 	f := s.fault(r)
 	w.Header().Set("Date", s.Now().UTC().Format(http.TimeFormat))
 	if f == nil {
@@ -233,8 +238,17 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>injected</Message><RequestId>request-7</RequestId></Error>`, f.Code)
 }
 
-// serve adds to the store in memory what it lacks: pages that are empty, and a condition of completed uploads.
+// serve answers in the words of the store that it is.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.words != nil {
+		s.words(w, r, s.serveS3)
+		return
+	}
+	s.serveS3(w, r)
+}
+
+// serveS3 adds to the store in memory what it lacks: accounts, pages that are empty, and a condition of completed uploads.
+func (s *Server) serveS3(w http.ResponseWriter, r *http.Request) {
 	by, refused := s.refuses(r)
 	if refused != nil {
 		refused.answer(w, r)
