@@ -3,6 +3,7 @@ package flightsql_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -202,7 +203,11 @@ func TestServer_StopLeavesJobsOpen(t *testing.T) {
 	}
 	require.NoError(t, w.Stop(context.Background()))
 	for range cap(failed) {
-		require.Contains(t, []codes.Code{codes.Unavailable, codes.NotFound}, status.Code(<-failed))
+		err := <-failed
+		if strings.Contains(fmt.Sprint(err), "plugin is misconfigured") { // the INSERT was quick enough to find that there is none here
+			continue
+		}
+		require.Contains(t, []codes.Code{codes.Unavailable, codes.NotFound}, status.Code(err), "%v", err)
 	}
 	again := start(t, dir, "127.0.0.1:0")
 	native, err = client.Dial(again.Addr())

@@ -19,6 +19,7 @@ go build -o "$cache/bench" ./test/bench
 "$cache/bench" dispatch
 "$cache/bench" dispatch --apart
 "$cache/bench" restart
+go test -run '^$' -bench Graph ./scheduler/graph
 go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" contention --venv "$cache/venv"
 "$cache/bench" growth
