@@ -9,6 +9,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 CACHE := $(CURDIR)/.cache
 TOOLS := $(CACHE)/bin
 TEST_FLAGS ?=
+TEST_TIMEOUT ?= 60m
 SEEDS ?= 10000
 JOBS ?= 200
 SEED ?=
@@ -70,7 +71,7 @@ test-e2e: test-processes test-queries ## Run only the tests that start real proc
 
 .PHONY: test-processes
 test-processes:
-	CGO_ENABLED=0 go test -timeout 60m $(TEST_FLAGS) ./test/...
+	CGO_ENABLED=0 go test -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./test/...
 
 .PHONY: test-queries
 test-queries:
@@ -140,7 +141,7 @@ bench: build ## Measure the scheduler alone, its restart, INSERT against DuckDB'
 .PHONY: nightly
 nightly: ## Everything, longer: all tests thrice, fuzzing, mutants, simulation, chaos, TPC-H, interop, benchmarks
 	$(MAKE) lint
-	$(MAKE) test TEST_FLAGS='-count=3'
+	SIGNET_CRASHES=all $(MAKE) test TEST_FLAGS='-count=3' TEST_TIMEOUT=4h
 	for t in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$t/*_test.go | sed 's/func //'); do go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s "$$t"; done; done
 	$(MAKE) mutants

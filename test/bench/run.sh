@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures what the scheduler alone can do, how fast it is back after a restart, INSERT against DuckDB's COPY, the latency of a one-row INSERT, what the broker adds to a commit, many clients on one
-# table, commits to a table with many snapshots, and commits of many files. Makes TPC-H lineitem
+# table, commits to a table with many snapshots, commits of many files, and INSERT into S3 where SeaweedFS was built. Makes TPC-H lineitem
 # (10 million rows in 8 Parquet files) with tpchgen-cli once, below .cache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -28,3 +28,6 @@ go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" splice --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" compact --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" partitioned --data "$cache/data/lineitem/*.parquet"
+if [ -x .cache/bin/weed ]; then # make servers builds it
+  SIGNET_BIN=$PWD/bin SIGNET_BENCH_DATA="$PWD/$cache/data/lineitem/*.parquet" CGO_ENABLED=0 go test -run '^$' -bench Insert -benchtime 3x -timeout 60m ./test/s3
+fi

@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"hash/fnv"
+	"os"
 	"slices"
 	"testing"
 )
@@ -10,11 +12,27 @@ func as(do string, crashes []crash) []crash {
 	var out []crash
 	for _, c := range crashes {
 		if c.do == "insert" {
-			c.do = do
+			c.do, c.sampled = do, true
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// some leaves out two in three of the crashes that INSERT meets too, in each test others; with SIGNET_CRASHES=all none. INSERT meets all of them always.
+func some(test string, crashes []crash) []crash {
+	if os.Getenv("SIGNET_CRASHES") == "all" {
+		return crashes
+	}
+	h := fnv.New32a()
+	h.Write([]byte(test))
+	i := int(h.Sum32() % 3)
+	return slices.DeleteFunc(slices.Clone(crashes), func(c crash) bool {
+		if c.sampled {
+			i++
+		}
+		return c.sampled && i%3 != 0
+	})
 }
 
 // atCommit leaves out what a statement without tasks does not get to.

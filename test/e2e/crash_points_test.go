@@ -193,7 +193,7 @@ func runCrashesOn(t *testing.T, executors int, who string, crashes []crash) {
 		s.StartExecutor(s.env, "TMPDIR="+s.tmp())
 	}
 	s.AwaitExecutors(executors)
-	for _, c := range crashes {
+	for _, c := range some(t.Name(), crashes) {
 		c.who = who
 		t.Run(c.name(), func(t *testing.T) { s.run(t, c) })
 	}

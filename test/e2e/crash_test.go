@@ -33,6 +33,7 @@ type crash struct {
 	again   string // another point, where the scheduler that recovers dies too
 	after   bool   // the point comes when the statement may have been answered
 	lost    bool   // it takes away the answer of a statement that cannot be told from another's: it fails, and says so
+	sampled bool   // the same is done to another statement too: one in three is run, unless SIGNET_CRASHES=all
 }
 
 func (c crash) name() string {

@@ -1,11 +1,15 @@
 package e2e_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"testing"
 
+	"github.com/signet-io/signet/internal/cli"
 	"github.com/signet-io/signet/test/harness"
 )
 
@@ -30,6 +34,9 @@ func run(m *testing.M) int {
 	if err := harness.Build(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	harness.Inline = func(args []string, out, errs io.Writer) int {
+		return cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: out, Err: errs}, nil)
 	}
 	return m.Run()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"io"
 	"os/exec"
 	"strings"
 
@@ -21,6 +22,20 @@ type Result struct {
 func (c *Cluster) Run(args ...string) Result {
 	c.t.Helper()
 	return RunCommand(c.t, "", nil, append(append(args, "--scheduler", c.Address), c.opts.ClientArgs...)...)
+}
+
+// Inline runs signet's client within the test's process, if it is set: to start the program costs several times what most statements do. What tests are about
+// beyond statements (signals, exit, streams) they start with Run.
+var Inline func(args []string, out, errs io.Writer) int
+
+// ask is Run, in this process where it can be.
+func (c *Cluster) ask(args ...string) Result {
+	if Inline == nil {
+		return c.Run(args...)
+	}
+	var out, errs bytes.Buffer
+	code := Inline(append(append(args, "--scheduler", c.Address), c.opts.ClientArgs...), &out, &errs)
+	return Result{code, out.String(), errs.String()}
 }
 
 // TB is the part of testing.TB that RunCommand needs; also a goroutine may use it.
@@ -47,7 +62,7 @@ func RunCommand(t TB, dir string, env []string, args ...string) Result {
 // SQL runs statements and expects success. It returns the rows of the last one, as CSV gives them.
 func (c *Cluster) SQL(script string, args ...string) [][]string {
 	c.t.Helper()
-	r := c.Run(append([]string{"sql", "--quiet", "--output", "csv", script}, args...)...)
+	r := c.ask(append([]string{"sql", "--quiet", "--output", "csv", script}, args...)...)
 	require.Equal(c.t, 0, r.Code, "%s\n%s", script, r.Err)
 	return parseCSV(c.t, r.Out)
 }
@@ -75,7 +90,7 @@ func (c *Cluster) Value(query string) string {
 // Fail runs a statement that must fail with the code; the message must contain each of the texts.
 func (c *Cluster) Fail(code int, statement string, texts ...string) Result {
 	c.t.Helper()
-	r := c.Run("sql", "--quiet", statement)
+	r := c.ask("sql", "--quiet", statement)
 	require.Equal(c.t, code, r.Code, "%s\nstdout: %s\nstderr: %s", statement, r.Out, r.Err)
 	for _, s := range texts {
 		require.Contains(c.t, r.Err, s, statement)
@@ -94,7 +109,7 @@ type Job struct {
 // Jobs lists all jobs, newest first.
 func (c *Cluster) Jobs() []Job {
 	c.t.Helper()
-	r := c.Run("jobs", "--limit", "100000", "--output", "json")
+	r := c.ask("jobs", "--limit", "100000", "--output", "json")
 	require.Equal(c.t, 0, r.Code, r.Err)
 	var out []Job
 	for line := range strings.SplitSeq(strings.TrimSpace(r.Out), "\n") {

@@ -45,7 +45,7 @@ type world struct {
 	sessions []session
 }
 
-func start(t *testing.T, executors int) *world {
+func start(t testing.TB, executors int) *world {
 	w := &world{server: weed.Start(t)}
 	admin := w.client(session{ID: w.server.AccessKey, Secret: w.server.SecretKey})
 	_, err := admin.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(bucket)})
@@ -61,7 +61,7 @@ func start(t *testing.T, executors int) *world {
 }
 
 // listen stands between the scheduler and STS, and notes what is given.
-func (w *world) listen(t *testing.T) string {
+func (w *world) listen(t testing.TB) string {
 	at, err := url.Parse(w.server.Endpoint)
 	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(at); p.Out.Host = p.In.Host }}
