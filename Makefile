@@ -134,6 +134,11 @@ test-s3: build $(TOOLS)/weed ## Prove on SeaweedFS what somebody who has taken o
 interop: build ## Have PyIceberg and Spark read what Signet writes, and write beside it (needs Python 3.11, Java 17, Maven)
 	test/interop/run.sh
 
+.PHONY: test-glue
+test-glue: build $(CACHE)/moto-venv/complete ## Have Signet and PyIceberg write to the same tables of AWS Glue, with moto as Glue and S3 (needs Python 3.11)
+	SIGNET_TEST_MOTO=$(CACHE)/moto-venv/bin/moto_server CGO_ENABLED=0 go test -count=1 -run TestMoto ./catalog/glue
+	cd test/glue && SIGNET_BIN=$(CURDIR)/bin PYTHONDONTWRITEBYTECODE=1 $(CACHE)/moto-venv/bin/python -m pytest -p no:cacheprovider -ra --tb=short .
+
 .PHONY: bench
 bench: build ## Measure the scheduler alone, its restart, INSERT against DuckDB's COPY, and the latency of a one-row INSERT (docs/benchmarks.md)
 	test/bench/run.sh
@@ -151,6 +156,7 @@ nightly: ## Everything, longer: all tests thrice, fuzzing, mutants, simulation, 
 	$(MAKE) servers
 	$(MAKE) test-s3
 	$(MAKE) interop
+	$(MAKE) test-glue
 	$(MAKE) bench
 
 .PHONY: clean
@@ -170,6 +176,11 @@ $(TOOLS)/weed: test/servers/weed/build/go.mod
 $(CACHE)/rest-lib/complete: test/servers/restfixture/pom.xml
 	rm -rf $(@D) && mkdir -p $(@D)
 	mvn --quiet --batch-mode -f $< org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory=$(@D)
+	touch $@
+
+$(CACHE)/moto-venv/complete: test/glue/requirements.txt
+	rm -rf $(@D) && $${PYTHON:-python3} -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
 $(BUF):

@@ -139,9 +139,9 @@ func (v *victim) believe(err error, happened bool) {
 	}
 }
 
-// FaultAtEveryCall lets every request that an operation makes go wrong in every way. open returns a client that knows nothing yet, of the proxy; truth
+// FaultAtEveryCall lets every request that an operation makes go wrong in every way: those of HTTPFaults, and more that the server's protocol knows. open returns a client that knows nothing yet, of the proxy; truth
 // sees the same catalog without it, and has the namespace.
-func FaultAtEveryCall(t *testing.T, p *Proxy, ns []string, truth catalog.Catalog, open func(t *testing.T) catalog.Catalog) {
+func FaultAtEveryCall(t *testing.T, p *Proxy, ns []string, truth catalog.Catalog, open func(t *testing.T) catalog.Catalog, more ...HTTPFault) {
 	n := 0
 	run := func(t *testing.T, op operation, faults map[int]HTTPFault) (calls int) {
 		n++
@@ -165,7 +165,7 @@ func FaultAtEveryCall(t *testing.T, p *Proxy, ns []string, truth catalog.Catalog
 			calls := run(t, op, nil)
 			require.Positive(t, calls)
 			for i := range calls {
-				for _, f := range HTTPFaults() {
+				for _, f := range append(HTTPFaults(), more...) {
 					t.Run(fmt.Sprintf("%d-%s", i, f), func(t *testing.T) { run(t, op, map[int]HTTPFault{i: f}) })
 				}
 			}

@@ -2,6 +2,7 @@ package catalogtest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ type HTTPFault struct {
 	Plain   bool   // the answer is a page of something else than the catalog
 	Half    bool   // the server's own answer is cut in its middle (Applied)
 	Header  string // name of one more header of the answer, with the value 1
+	Code    string // the answer is an exception of that name in AWS's JSON protocol, with the status 400 unless there is another
 }
 
 // String names a fault in a test.
@@ -30,6 +32,8 @@ func (f HTTPFault) String() string {
 	switch {
 	case f.Half:
 		what = "half"
+	case f.Code != "":
+		what = f.Code
 	case f.Status != 0:
 		what = strconv.Itoa(f.Status)
 	}
@@ -142,6 +146,13 @@ func (p *Proxy) pass(r *http.Request, body []byte) (status int, header http.Head
 }
 
 func (f HTTPFault) answer(w http.ResponseWriter) {
+	if f.Code != "" {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		w.Header().Set("X-Amzn-Requestid", "injected")
+		w.WriteHeader(cmp.Or(f.Status, http.StatusBadRequest))
+		fmt.Fprintf(w, `{"__type":%q,"message":"injected"}`, f.Code)
+		return
+	}
 	if f.Status == 0 {
 		panic(http.ErrAbortHandler) // cuts the connection
 	}

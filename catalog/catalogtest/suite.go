@@ -28,6 +28,8 @@ type Quirks struct {
 	Implied    bool // makes a namespace with its first table
 	OwnFiles   bool // names metadata files, and leaves those of attempts that failed, as its server likes
 	FreePlaces bool // leaves it to its server where tables may lie, within the warehouse
+	OneLevel   bool // has namespaces of one part
+	LowerCase  bool // holds names in lower case only, and no control characters
 	NoFollows  bool // holds no request to one metadata file: nothing is written to version 1
 }
 
@@ -160,6 +162,12 @@ func testNamespaces(t *testing.T, c catalog.Catalog, q Quirks) {
 		want = [][]string{{"b"}, {"a"}, {"a", "x"}}
 		require.ErrorIs(t, c.CreateNamespace(ctx, []string{"a.x"}, false), catalog.ErrPermanent)
 	}
+	if q.OneLevel {
+		want = [][]string{{"b"}, {"a"}, {"a.x"}}
+		for _, refused := range [][]string{{"a", "x"}, {"A"}} {
+			require.ErrorIs(t, c.CreateNamespace(ctx, refused, false), catalog.ErrPermanent)
+		}
+	}
 	for _, ns := range want {
 		require.NoError(t, c.CreateNamespace(ctx, ns, false))
 		require.ErrorIs(t, c.CreateNamespace(ctx, ns, false), catalog.ErrExists)
@@ -171,17 +179,21 @@ func testNamespaces(t *testing.T, c catalog.Catalog, q Quirks) {
 	slices.SortFunc(want, slices.Compare)
 	assert.Equal(t, want, got)
 
-	idents := []catalog.Ident{{"a", "x", "2"}, {"a", "x", "1"}}
-	if !q.FlatDots {
+	in := []string{"a", "x"}
+	if q.OneLevel {
+		in = []string{"a.x"}
+	}
+	idents := []catalog.Ident{append(slices.Clone(in), "2"), append(slices.Clone(in), "1")}
+	if !q.FlatDots && !q.OneLevel {
 		idents = append(idents, catalog.Ident{"a.x", "3"})
 	}
 	for _, id := range idents {
 		_, err := c.Create(ctx, id, Spec())
 		require.NoError(t, err)
 	}
-	tables, err := c.Tables(ctx, []string{"a", "x"})
+	tables, err := c.Tables(ctx, in)
 	require.NoError(t, err)
-	assert.Equal(t, []catalog.Ident{{"a", "x", "1"}, {"a", "x", "2"}}, tables)
+	assert.Equal(t, []catalog.Ident{idents[1], idents[0]}, tables)
 	tables, err = c.Tables(ctx, []string{"a"})
 	require.NoError(t, err)
 	assert.Empty(t, tables)
@@ -214,9 +226,20 @@ func testOddNames(t *testing.T, c catalog.Catalog, q Quirks) {
 	if q.FlatDots {
 		names = slices.DeleteFunc(names, func(n string) bool { return strings.Contains(n, ".") })
 	}
+	if q.LowerCase {
+		for _, n := range []string{"T", "\n"} {
+			_, err := c.Create(ctx, catalog.Ident{"demo", n}, Spec())
+			require.ErrorIs(t, err, catalog.ErrPermanent, "%q", n)
+			names = slices.DeleteFunc(names, func(have string) bool { return have == n })
+		}
+	}
 	for i, n := range names {
 		ns := names[(i+7)%len(names)]
-		idents = append(idents, catalog.Ident{"demo", n}, catalog.Ident{n, ns, n})
+		if idents = append(idents, catalog.Ident{"demo", n}); q.OneLevel {
+			idents = append(idents, catalog.Ident{n, ns})
+			continue
+		}
+		idents = append(idents, catalog.Ident{n, ns, n})
 	}
 	for _, id := range idents {
 		require.NoError(t, c.CreateNamespace(ctx, id.Namespace(), true), "%q", id)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/glue"
 	"github.com/signet-io/signet/catalog/rest"
 	"github.com/signet-io/signet/catalog/sql"
 	"github.com/signet-io/signet/catalog/storage"
@@ -39,6 +40,10 @@ func Open(ctx context.Context, name string, c config.Catalog, d Deps) (catalog.C
 		return rest.Open(ctx, rest.Options{
 			Name: name, URI: c.URI, Warehouse: c.Warehouse, Properties: c.Properties, Secrets: secrets,
 			CA: c.TLS.CA, Cert: c.TLS.Cert, Key: c.TLS.Key, Vending: vending(c), Stores: d.Stores, Logger: d.Logger,
+		})
+	case config.CatalogGlue:
+		return glue.Open(ctx, glue.Options{
+			Name: name, Warehouse: c.Warehouse, Properties: c.Properties, Secrets: secrets, Stores: d.Stores, Logger: d.Logger,
 		})
 	}
 	return nil, fmt.Errorf("type %q: no catalog of this type is served", c.Type)

@@ -79,12 +79,13 @@ func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 
 const (
 	CatalogSQL  = "sql"
 	CatalogREST = "rest"
+	CatalogGlue = "glue"
 	CatalogSink = "sink"
 )
 
 // Catalog is one entry of catalogs; its key is the name users type.
 type Catalog struct {
-	// Type is sql, rest for a server that speaks Iceberg's REST protocol, or sink for tables that are directories of a storage sink.
+	// Type is sql, rest for a server that speaks Iceberg's REST protocol, glue for AWS Glue's Data Catalog, or sink for tables that are directories of a storage sink.
 	Type string `koanf:"type"`
 
 	// URI of a sql catalog: sqlite:///abs/file.db or postgresql://user@host:port/database; of a rest catalog: https://host/path, without /v1. It holds no password.
@@ -98,9 +99,9 @@ type Catalog struct {
 	// AddFilesPaths are places outside of a table's own from which ADD FILES may make files the table's where they are: file:///dir. Whoever may change or
 	// remove files there can break the table.
 	AddFilesPaths []string `koanf:"add_files_paths"`
-	// Properties are those of the REST catalog and of the stores that the tables are in, by PyIceberg's names: s3.endpoint.
+	// Properties are those of the REST or Glue catalog and of the stores that the tables are in, by PyIceberg's names: s3.endpoint.
 	Properties map[string]string `koanf:"properties" kind:"flat"`
-	// Secret holds the secrets by their name: password (sql), credential or token (rest), s3.access-key-id and so on.
+	// Secret holds the secrets by their name: password (sql), credential or token (rest), glue.access-key-id, s3.access-key-id and so on.
 	Secret map[string]Secret `koanf:"secret" kind:"flat"`
 	// Credentials say what executors get for one attempt, where the tables are in an object store.
 	Credentials Credentials `koanf:"credentials"`

@@ -96,7 +96,7 @@ func (c *Config) fill() {
 		if cat.Type == CatalogSQL && cat.Name == "" {
 			cat.Name = name
 		}
-		if cat.Type == CatalogSQL || cat.Type == CatalogREST {
+		if cat.Type == CatalogSQL || cat.Type == CatalogREST || cat.Type == CatalogGlue {
 			cat.Credentials.fill()
 		}
 		c.Catalogs[name] = cat

@@ -13,8 +13,8 @@ import (
 // property is one that catalogs and stores are configured with. Names are those of PyIceberg, and of Iceberg's Java properties where PyIceberg has none.
 type property struct {
 	name   string
-	secret bool // belongs under secret
-	rest   bool // is about a REST catalog itself, not about storage
+	secret bool   // belongs under secret
+	of     string // the type of catalog that it is about; "": about storage
 	check  func(string) string
 }
 
@@ -22,16 +22,26 @@ type property struct {
 const headerPrefix = "header."
 
 var properties = []property{
-	{name: "prefix", rest: true},
-	{name: "oauth2-server-uri", rest: true, check: isURL},
-	{name: "scope", rest: true},
-	{name: "audience", rest: true},
-	{name: "resource", rest: true},
-	{name: "rest.sigv4-enabled", rest: true, check: isBool},
-	{name: "rest.signing-region", rest: true},
-	{name: "rest.signing-name", rest: true},
-	{name: "credential", rest: true, secret: true},
-	{name: "token", rest: true, secret: true},
+	{name: "prefix", of: CatalogREST},
+	{name: "oauth2-server-uri", of: CatalogREST, check: isURL},
+	{name: "scope", of: CatalogREST},
+	{name: "audience", of: CatalogREST},
+	{name: "resource", of: CatalogREST},
+	{name: "rest.sigv4-enabled", of: CatalogREST, check: isBool},
+	{name: "rest.signing-region", of: CatalogREST},
+	{name: "rest.signing-name", of: CatalogREST},
+	{name: "credential", of: CatalogREST, secret: true},
+	{name: "token", of: CatalogREST, secret: true},
+
+	{name: "glue.region", of: CatalogGlue},
+	{name: "glue.endpoint", of: CatalogGlue, check: isURL},
+	{name: "glue.id", of: CatalogGlue},
+	{name: "glue.profile-name", of: CatalogGlue},
+	{name: "glue.skip-archive", of: CatalogGlue, check: isBool},
+	{name: "glue.max-retries", of: CatalogGlue, check: isCount},
+	{name: "glue.access-key-id", of: CatalogGlue, secret: true},
+	{name: "glue.secret-access-key", of: CatalogGlue, secret: true},
+	{name: "glue.session-token", of: CatalogGlue, secret: true},
 
 	{name: "s3.endpoint", check: isURL},
 	{name: "s3.region"},
@@ -74,6 +84,13 @@ func isMillis(s string) string {
 func isBool(s string) string {
 	if _, err := strconv.ParseBool(s); err != nil {
 		return "want true or false"
+	}
+	return ""
+}
+
+func isCount(s string) string {
+	if n, err := strconv.Atoi(s); err != nil || n < 1 || n > 100 {
+		return "want a number, 1 to 100"
 	}
 	return ""
 }
@@ -144,15 +161,16 @@ func isReference(m map[string]any) bool {
 	return true
 }
 
-// properties checks the properties and secrets of a catalog that may have those of storage, and with rest those of a REST catalog.
-func (v *validator) properties(key string, c *Catalog, rest bool, further ...string) {
+// properties checks the properties and secrets of a catalog that may have those of storage, and those of its type.
+func (v *validator) properties(key string, c *Catalog, further ...string) {
+	rest := c.Type == CatalogREST
 	known := func(secret bool) []string {
 		names := slices.Clone(further)
 		if !secret {
 			names = nil
 		}
 		for _, p := range properties {
-			if p.secret == secret && (rest || !p.rest) {
+			if p.secret == secret && (p.of == "" || p.of == c.Type) {
 				names = append(names, p.name)
 			}
 		}
@@ -179,9 +197,11 @@ func (v *validator) properties(key string, c *Catalog, rest bool, further ...str
 			v.say(key+".secret."+name, "unknown secret"+suggest(name, known(true)))
 		}
 	}
-	v.together(key, c, "s3.access-key-id", "s3.secret-access-key")
-	if _, has := c.Secret["s3.session-token"]; has {
-		v.together(key, c, "s3.session-token", "s3.access-key-id")
+	for _, of := range []string{"s3.", "glue."} {
+		v.together(key, c, of+"access-key-id", of+"secret-access-key")
+		if _, has := c.Secret[of+"session-token"]; has {
+			v.together(key, c, of+"session-token", of+"access-key-id")
+		}
 	}
 	if rest {
 		_, credential := c.Secret["credential"]

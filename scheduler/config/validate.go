@@ -179,7 +179,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.place(key+".warehouse", &c.Warehouse)
 		v.places(key, c)
 		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
-		v.properties(key, c, false, "password")
+		v.properties(key, c, "password")
 		v.credentials(key+".credentials", c.Credentials, false)
 	case CatalogREST:
 		v.check(isURL(c.URI) == "", key+".uri", withoutUser(c.URI), "want the address in front of /v1, like https://catalog.example.org/api; secrets are written under secret")
@@ -188,9 +188,20 @@ func (v *validator) catalog(key string, c *Catalog) {
 		}
 		v.places(key, c)
 		v.absent(key, "rest", map[string]string{"sink": c.Sink, "root": c.Root, "name": c.Name})
-		v.properties(key, c, true)
+		v.properties(key, c)
 		v.credentials(key+".credentials", c.Credentials, true)
 		v.catalogTLS(key+".tls", c)
+	case CatalogGlue:
+		v.place(key+".warehouse", &c.Warehouse)
+		v.places(key, c)
+		v.absent(key, "glue", map[string]string{
+			"uri": c.URI, "sink": c.Sink, "root": c.Root, "name": c.Name, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key,
+		})
+		v.properties(key, c)
+		v.credentials(key+".credentials", c.Credentials, false)
+		if c.Properties["glue.region"] == "" && c.Properties["s3.region"] == "" && c.Properties["glue.endpoint"] == "" {
+			v.say(key+".properties.glue.region", "missing; the region of the Data Catalog, like eu-west-1")
+		}
 	case CatalogSink:
 		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
 		v.location(key+".root", &c.Root)
@@ -210,8 +221,10 @@ func (v *validator) catalog(key string, c *Catalog) {
 		if len(c.Secret) > 0 {
 			v.say(key+".secret", "is not for type sink; a sink's secrets are at plugins.secrets")
 		}
+	case "hive":
+		v.say(key+".type", "hive: Hive metastores are not served; a catalog of type rest in front of one is, or sql (docs/configuration.md says what is missing)")
 	default:
-		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogREST, CatalogSink)
+		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogREST, CatalogGlue, CatalogSink)
 	}
 	v.maintenance(key, c)
 	v.permissions(key, c)
