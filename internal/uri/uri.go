@@ -110,6 +110,9 @@ func split(uri string) (scheme, authority, path string, err error) {
 	case authority == "." || authority == "..":
 		return "", "", "", fmt.Errorf("%q: no bucket is called %s: %w", uri, authority, ErrUnsupported)
 	}
+	if known == Azure { // one account has a host for each of its two protocols
+		authority = strings.Replace(authority, ".blob.", ".dfs.", 1)
+	}
 	return known, authority, path, nil
 }
 

@@ -24,11 +24,11 @@ import (
 	"github.com/signet-io/signet/internal/objects"
 )
 
-// Token is the one that a server of Google's kind takes.
-const Token = "canary-token"
+// GCSToken is the one that a server of Google's kind takes.
+const GCSToken = "canary-token"
 
-// Account signs requests to it.
-const Account = "signer@test.iam.gserviceaccount.com"
+// GCSAccount signs requests to it.
+const GCSAccount = "signer@test.iam.gserviceaccount.com"
 
 // googleKey is the account's.
 var googleKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -57,7 +57,7 @@ func (s *Server) GCSKey(t testing.TB) string {
 		t.Fatal(err)
 	}
 	key, err := json.Marshal(map[string]string{
-		"type": "service_account", "client_email": Account, "private_key_id": "1", "token_uri": s.URL + tokenPath,
+		"type": "service_account", "client_email": GCSAccount, "private_key_id": "1", "token_uri": s.URL + tokenPath,
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Server) GCSProps(t testing.TB) objects.Props {
 // paths that are no objects.
 const (
 	tokenPath = "/-/token"
-	signPath  = "/v1/projects/-/serviceAccounts/" + Account + ":signBlob"
+	signPath  = "/v1/projects/-/serviceAccounts/" + GCSAccount + ":signBlob"
 )
 
 // google says the requests of GCS in the words of S3.
@@ -88,7 +88,7 @@ func (g *google) serve(w http.ResponseWriter, r *http.Request, s3 http.HandlerFu
 	switch r.URL.Path {
 	case tokenPath:
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token":%q,"expires_in":3600,"token_type":"Bearer"}`, Token)
+		fmt.Fprintf(w, `{"access_token":%q,"expires_in":3600,"token_type":"Bearer"}`, GCSToken)
 		return
 	case signPath:
 		g.signBlob(w, r)
@@ -154,7 +154,7 @@ func (g *google) allowed(r *http.Request) (status int, code string) {
 		if !g.signed(r) {
 			return http.StatusForbidden, "SignatureDoesNotMatch"
 		}
-	case r.Header.Get("Authorization") != "Bearer "+Token:
+	case r.Header.Get("Authorization") != "Bearer "+GCSToken:
 		return http.StatusUnauthorized, "AuthenticationRequired"
 	}
 	for name := range r.Header {
@@ -193,7 +193,7 @@ func (g *google) signed(r *http.Request) bool {
 	at, err := time.Parse("20060102T150405Z", q.Get("X-Goog-Date"))
 	life, err2 := strconv.Atoi(q.Get("X-Goog-Expires"))
 	who, scope, _ := strings.Cut(q.Get("X-Goog-Credential"), "/")
-	if err != nil || err2 != nil || who != Account || time.Since(at) > time.Duration(life)*time.Second {
+	if err != nil || err2 != nil || who != GCSAccount || time.Since(at) > time.Duration(life)*time.Second {
 		return false
 	}
 	names := strings.Split(q.Get("X-Goog-SignedHeaders"), ";")
@@ -220,7 +220,7 @@ func (g *google) signed(r *http.Request) bool {
 // signBlob is IAM's method.
 func (g *google) signBlob(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Payload []byte }
-	if r.Header.Get("Authorization") != "Bearer "+Token || json.NewDecoder(r.Body).Decode(&in) != nil {
+	if r.Header.Get("Authorization") != "Bearer "+GCSToken || json.NewDecoder(r.Body).Decode(&in) != nil {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
