@@ -198,7 +198,7 @@ func TestLocation_Spellings(t *testing.T) {
 	for uri, want := range map[string]bool{
 		"file:///wh/t/x": true, "/wh/t/x": true, "file:/wh/t/x": true, "file://localhost/wh/t/x": true, "FILE:///wh/t/x": true,
 		"file:///wh/t": false, "file:///wh/t2/x": false, "file:///wh": false, "s3://wh/t/x": false, "s3:///wh/t/x": false, "file://h/wh/t/x": false,
-		"http://u@h/wh/t/x": false, "wh/t/x": false, "": false, "file:": false, "file://": false, "://": false,
+		"http://u@h/wh/t/x": false, "abfss://a@b@c/wh/t/x": false, "abfss://@c/wh/t/x": false, "wh/t/x": false, "": false, "file:": false, "file://": false, "://": false,
 	} {
 		l, err := parseLocation(uri)
 		_, ok := l.below(base)
@@ -211,6 +211,12 @@ func TestLocation_Spellings(t *testing.T) {
 	below, ok := l.below(s3)
 	require.True(t, ok)
 	require.Equal(t, []string{"x y", "%41"}, below)
+	azure, err := parseLocation("abfss://c@account.dfs.core.windows.net/wh")
+	require.NoError(t, err)
+	l, err = parseLocation("abfss://c@account.dfs.core.windows.net/wh/x")
+	require.NoError(t, err)
+	_, ok = l.below(azure)
+	require.True(t, ok)
 	other, err := parseLocation("s3://bucket2/wh/x")
 	require.NoError(t, err)
 	_, ok = other.below(s3)

@@ -7,9 +7,12 @@ import (
 
 // location is a URI taken apart without decoding anything: a space or a % is what it is.
 type location struct {
-	store    string // "file", "s3://bucket"
+	store    string // "file", "s3://bucket", "abfss://container@account.dfs.core.windows.net"
 	segments []string
 }
+
+// ats are how many @ an authority may have: Azure's is container@account, and others would have a user there.
+var ats = map[string]int{"abfs": 1, "abfss": 1, "wasb": 1, "wasbs": 1}
 
 // parseLocation takes scheme://authority/path, file:/path, or a plain absolute path (the same store as file).
 func parseLocation(uri string) (location, error) {
@@ -32,7 +35,7 @@ func parseLocation(uri string) (location, error) {
 		scheme = strings.ToLower(scheme)
 		switch {
 		case scheme == "file" && (authority == "" || authority == "localhost"):
-		case scheme == "file" || authority == "" || strings.ContainsRune(authority, '@'):
+		case scheme == "file" || authority == "" || strings.Count(authority, "@") > ats[scheme] || strings.HasPrefix(authority, "@"):
 			return location{}, fmt.Errorf("%q names no store", uri)
 		default:
 			l.store = scheme + "://" + authority

@@ -216,7 +216,7 @@ func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.Pu
 }
 
 func signedRequest(uri string, s objects.Signed, until *time.Time) *executorv1.SignedRequest {
-	out := &executorv1.SignedRequest{Uri: uri, Method: s.Method, Url: s.URL, Headers: map[string]string{}}
+	out := &executorv1.SignedRequest{Uri: uri, Method: s.Method, Url: s.URL, Headers: map[string]string{}, UploadId: s.UploadID}
 	for name, values := range s.Header {
 		out.Headers[name] = strings.Join(values, ",")
 	}

@@ -249,7 +249,7 @@ func testOddNames(t *testing.T, c catalog.Catalog, q Quirks) {
 			t.Fatalf("%q and %s share %s", id, other, tbl.Location)
 		}
 		seen[tbl.Location] = id.String()
-		assert.Regexp(t, `^(file:///|s3://).*/[A-Za-z0-9_~.-]+/[A-Za-z0-9_~-]+$`, tbl.Location, "every engine reads this path the same way")
+		assert.Regexp(t, `^(file:///|s3://|gs://|abfss://).*/[A-Za-z0-9_~.-]+/[A-Za-z0-9_~-]+$`, tbl.Location, "every engine reads this path the same way")
 	}
 	// No location lies in another, and every table is still itself.
 	for a := range seen {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/catalog/storage/storagetest"
+	"github.com/signet-io/signet/internal/objects/azure"
 	"github.com/signet-io/signet/internal/objects/gcs"
 	"github.com/signet-io/signet/internal/objects/objectstest"
 	"github.com/signet-io/signet/internal/uri"
@@ -36,6 +38,53 @@ func TestGCS_Conformance(t *testing.T) {
 }
 
 func TestGCS_LargeFiles(t *testing.T) { largeFiles(t, googleHome, second(openGCS(t))) }
+
+// Azure's places have three spellings for each name.
+func TestAzure_Conformance(t *testing.T) {
+	for name, home := range map[string]string{
+		"abfss": "abfss://" + objectstest.AzureBucket + "/wh/table1", "wasbs": "wasbs://" + strings.Replace(objectstest.AzureBucket, ".dfs.", ".blob.", 1) + "/wh/table1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			storagetest.Run(t, func(t *testing.T) storagetest.Env {
+				s, o := openAzure(t)
+				s.Pages(3, true)
+				return storagetest.Env{Location: home, Sibling: home + "0", Open: o.Open, Remote: true}
+			})
+		})
+	}
+}
+
+func openAzure(t *testing.T) (*objectstest.Server, storage.Opener) {
+	t.Helper()
+	s := objectstest.StartAzure(t)
+	who, err := azure.NewIdentity(s.AzureProps())
+	require.NoError(t, err)
+	o, err := storage.NewOpener(storage.Root{Scheme: uri.Azure, Client: who.Client})
+	require.NoError(t, err)
+	return s, o
+}
+
+func TestAzure_LargeFiles(t *testing.T) {
+	largeFiles(t, "abfss://"+objectstest.AzureBucket+"/wh/table1", second(openAzure(t)))
+}
+
+// What one spelling has written, another one reads.
+func TestAzure_Spellings(t *testing.T) {
+	_, o := openAzure(t)
+	st, err := o.Open(t.Context(), "abfss://"+objectstest.AzureBucket+"/wh")
+	require.NoError(t, err)
+	_, err = st.PutIfAbsent(t.Context(), "abfss://"+objectstest.AzureBucket+"/wh/f", strings.NewReader("x"))
+	require.NoError(t, err)
+	for _, home := range []string{"abfs://" + objectstest.AzureBucket, "wasb://" + strings.Replace(objectstest.AzureBucket, ".dfs.", ".blob.", 1)} {
+		for _, at := range []string{home + "/wh", "abfss://" + objectstest.AzureBucket + "/wh"} {
+			st, err := o.Open(t.Context(), at)
+			require.NoError(t, err)
+			_, err = st.Stat(t.Context(), home+"/wh/f")
+			require.NoError(t, err, home)
+		}
+		require.Equal(t, uri.Key("abfss://"+objectstest.AzureBucket+"/wh/f"), uri.Key(home+"/wh/f"))
+	}
+}
 
 func second[A, B any](_ A, b B) B { return b }
 

@@ -183,7 +183,8 @@ func parseError(body []byte) storeError {
 var codes = map[string]error{
 	"NoSuchKey": ErrNotFound, "NoSuchUpload": ErrUpload, "PreconditionFailed": ErrExists, "ConditionalRequestConflict": ErrBusy, "OperationAborted": ErrBusy, "SlowDown": ErrBusy,
 	"RequestTimeout": ErrBusy, "InternalError": ErrBusy, "ServiceUnavailable": ErrBusy, "ExpiredToken": ErrDenied, "RequestExpired": ErrDenied, "TokenRefreshRequired": ErrDenied,
-	"AccessDenied": ErrDenied, "RequestTimeTooSkewed": ErrDenied, "BadDigest": ErrBusy, "XAmzContentChecksumMismatch": ErrBusy, "IncompleteBody": ErrBusy,
+	"BlobNotFound": ErrNotFound, "BlobAlreadyExists": ErrExists, "UnauthorizedBlobOverwrite": ErrExists, "ConditionNotMet": ErrExists, "ServerBusy": ErrBusy, "OperationTimedOut": ErrBusy,
+	"Md5Mismatch": ErrBusy, "AccessDenied": ErrDenied, "RequestTimeTooSkewed": ErrDenied, "BadDigest": ErrBusy, "XAmzContentChecksumMismatch": ErrBusy, "IncompleteBody": ErrBusy,
 }
 
 // Classify makes an error of what a store said.

@@ -16,6 +16,7 @@ import (
 	"github.com/signet-io/signet/executor/signed"
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/internal/objects"
+	"github.com/signet-io/signet/internal/objects/azure"
 	"github.com/signet-io/signet/internal/objects/gcs"
 	"github.com/signet-io/signet/internal/objects/objectstest"
 )
@@ -38,7 +39,7 @@ func (s *clientSigner) Puts(ctx context.Context, puts []*executorv1.PutRequest) 
 		if err != nil {
 			return nil, err
 		}
-		one := &executorv1.SignedRequest{Uri: s.client.URI(what.Key), Method: r.Method, Url: r.URL, Headers: map[string]string{}}
+		one := &executorv1.SignedRequest{Uri: s.client.URI(what.Key), Method: r.Method, Url: r.URL, Headers: map[string]string{}, UploadId: r.UploadID}
 		for name, values := range r.Header {
 			one.Headers[name] = strings.Join(values, ",")
 		}
@@ -66,6 +67,21 @@ var clouds = map[string]struct {
 			"begin":    func(r *http.Request) bool { return r.URL.Query().Has("uploads") },
 			"part":     func(r *http.Request) bool { return r.URL.Query().Has("partNumber") },
 			"complete": func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+		},
+	},
+	"abfss": {
+		start: func(t *testing.T) (*objectstest.Server, objects.Client) {
+			s := objectstest.StartAzure(t)
+			who, err := azure.NewIdentity(s.AzureProps())
+			require.NoError(t, err)
+			c, err := who.Client(objectstest.AzureBucket)
+			require.NoError(t, err)
+			return s, c
+		},
+		steps: map[string]func(*http.Request) bool{
+			"whole":    func(r *http.Request) bool { return r.Method == http.MethodPut },
+			"part":     func(r *http.Request) bool { return r.URL.Query().Get("comp") == "block" },
+			"complete": func(r *http.Request) bool { return r.URL.Query().Get("comp") == "blocklist" },
 		},
 	},
 }

@@ -2,12 +2,14 @@ package upload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 
 	"golang.org/x/sync/errgroup"
@@ -42,6 +44,10 @@ func (u *uploading) begin(ctx context.Context) (id, nonce string, err error) {
 			return err
 		}
 		nonce = nonceOf(reqs[0])
+		if reqs[0].GetUrl() == "" { // the store's uploads begin by themselves
+			id = reqs[0].GetUploadId()
+			return nil
+		}
 		var answer struct {
 			UploadID string `xml:"UploadId"`
 		}
@@ -102,14 +108,18 @@ func (u *uploading) part(ctx context.Context, id string, number int, from, size 
 				return err
 			}
 		}
-		resp, err := u.w.Client.Do(ctx, reqs[0], nil, io.NewSectionReader(u.file, from, size), size)
+		more, err := u.compared(reqs[0], from, size)
+		if err != nil {
+			return err
+		}
+		resp, err := u.w.Client.Do(ctx, reqs[0], more, io.NewSectionReader(u.file, from, size), size)
 		if err != nil {
 			return err
 		}
 		if !sent(reqs[0], "X-Amz-Checksum-Crc32c") {
 			out.CRC32C = ""
 		}
-		if out.ETag = resp.Header.Get("ETag"); out.ETag == "" {
+		if out.ETag = cmp.Or(blockOf(reqs[0]), resp.Header.Get("ETag")); out.ETag == "" {
 			err = signed.Classify(reqs[0], http.StatusBadGateway, "", "its answer has no ETag")
 		}
 		return errors.Join(err, resp.Body.Close())
@@ -129,15 +139,8 @@ func sent(r *executorv1.SignedRequest, header string) bool {
 
 // complete makes the object of the parts. That happens once, whatever is sent again: it uses the upload up. After an answer that was lost the object is looked at.
 func (u *uploading) complete(ctx context.Context, id, nonce string, parts []part) error {
-	body, err := xml.Marshal(struct {
-		XMLName xml.Name `xml:"CompleteMultipartUpload"`
-		Parts   []part   `xml:"Part"`
-	}{Parts: parts})
-	if err != nil {
-		return err
-	}
 	var reqs []*executorv1.SignedRequest
-	return u.w.Retry.Do(ctx, func(renew bool) error {
+	return u.w.Retry.Do(ctx, func(renew bool) (err error) {
 		u.refused(renew)
 		if reqs == nil || renew {
 			if reqs, err = u.sign(ctx, &executorv1.PutRequest{UploadId: id}, &executorv1.PutRequest{Head: true}); err != nil {
@@ -154,14 +157,26 @@ func (u *uploading) complete(ctx context.Context, id, nonce string, parts []part
 				return err
 			}
 		}
-		err := u.ask(ctx, reqs[0], body, &struct {
-			XMLName xml.Name `xml:"CompleteMultipartUploadResult"`
-		}{})
+		if isBlockList(reqs[0]) {
+			err = u.commit(ctx, reqs[0], parts)
+		} else {
+			err = u.join(ctx, reqs[0], parts)
+		}
 		switch {
 		case err == nil:
 			u.unsettled = false
 		case signed.Unknown(err):
 			u.unsettled = true
+		case errors.Is(err, signed.ErrExists): // of a store with a condition: it was completed by a request whose answer was lost, or is another's
+			ours, herr := u.ours(ctx, reqs[1], nonce)
+			switch {
+			case herr != nil:
+				return herr
+			case !ours:
+				return fmt.Errorf("it exists already, and is not of this attempt: %w", fs.ErrExist)
+			}
+			u.unsettled = false
+			return nil
 		case errors.Is(err, signed.ErrUpload) && u.unsettled: // it was used up by an earlier one, whose object was not seen: look again
 			return signed.Classify(reqs[0], http.StatusServiceUnavailable, "", "the upload has ended, and its object is not there")
 		}
@@ -169,12 +184,26 @@ func (u *uploading) complete(ctx context.Context, id, nonce string, parts []part
 	})
 }
 
+// join completes an upload of S3's kind.
+func (u *uploading) join(ctx context.Context, r *executorv1.SignedRequest, parts []part) error {
+	body, err := xml.Marshal(struct {
+		XMLName xml.Name `xml:"CompleteMultipartUpload"`
+		Parts   []part   `xml:"Part"`
+	}{Parts: parts})
+	if err != nil {
+		return err
+	}
+	return u.ask(ctx, r, body, &struct {
+		XMLName xml.Name `xml:"CompleteMultipartUploadResult"`
+	}{})
+}
+
 // abort takes an upload back.
 func (u *uploading) abort(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 	defer cancel()
 	reqs, err := u.sign(ctx, &executorv1.PutRequest{UploadId: id, Abort: true})
-	if err != nil {
+	if err != nil || reqs[0].GetUrl() == "" {
 		return
 	}
 	if resp, err := u.w.Client.Do(ctx, reqs[0], nil, nil, 0); err == nil {

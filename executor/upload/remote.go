@@ -166,16 +166,23 @@ func (u *uploading) whole(ctx context.Context) error {
 				return err
 			}
 		}
-		resp, err := u.w.Client.Do(ctx, reqs[0], nil, io.NewSectionReader(u.file, 0, u.size), u.size)
+		more, err := u.compared(reqs[0], 0, u.size)
+		if err != nil {
+			return err
+		}
+		resp, err := u.w.Client.Do(ctx, reqs[0], more, io.NewSectionReader(u.file, 0, u.size), u.size)
 		if err == nil {
 			return resp.Body.Close()
 		}
-		if !errors.Is(err, signed.ErrExists) {
+		denied := errors.Is(err, signed.ErrDenied) && u.unsettled // who may only create may be told so of what exists
+		if !errors.Is(err, signed.ErrExists) && !denied {
 			u.unsettled = u.unsettled || signed.Unknown(err)
 			return err
 		}
 		ours, herr := u.ours(ctx, reqs[1], nonceOf(reqs[0]))
 		switch {
+		case denied && !ours:
+			return err
 		case herr != nil:
 			return herr
 		case !ours:

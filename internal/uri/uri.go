@@ -40,7 +40,7 @@ type Location struct {
 }
 
 // Parse splits the URI of a place into segments. Locally it takes file:///a/b, file:/a/b, file://localhost/a/b and /a/b, which all name the same, and drops empty
-// segments, as file systems do. Remotely s3a and s3n are s3, abfss, wasb and wasbs are abfs; one slash may end the URI, but a segment must not be empty, because
+// segments, as file systems do. Remotely s3a and s3n are s3, abfss, wasb and wasbs are abfs, and account.blob.host is account.dfs.host; one slash may end the URI, but a segment must not be empty, because
 // a//b and a/b are two objects there, and must hold no control characters. Segments `.` and `..` and the NUL character are refused everywhere.
 func Parse(uri string) (Location, error) {
 	scheme, authority, path, err := split(uri)
@@ -110,6 +110,9 @@ func split(uri string) (scheme, authority, path string, err error) {
 	case authority == "." || authority == "..":
 		return "", "", "", fmt.Errorf("%q: no bucket is called %s: %w", uri, authority, ErrUnsupported)
 	}
+	if known == Azure { // one account has a host for each of its two protocols
+		authority = strings.Replace(authority, ".blob.", ".dfs.", 1)
+	}
 	return known, authority, path, nil
 }
 
@@ -148,12 +151,16 @@ func (l Location) Path() string {
 	return path
 }
 
-// String is the URI, without a slash at its end.
+// String is the URI, without a slash at its end. Azure's is abfss: other engines would send what abfs names without TLS, which accounts refuse.
 func (l Location) String() string {
-	if l.Scheme == File || len(l.Segments) == 0 {
-		return l.Scheme + "://" + l.Authority + strings.Join(append([]string{""}, l.Segments...), "/")
+	scheme := l.Scheme
+	if scheme == Azure {
+		scheme = "abfss"
 	}
-	return l.Scheme + "://" + l.Authority + "/" + l.Path()
+	if l.Scheme == File || len(l.Segments) == 0 {
+		return scheme + "://" + l.Authority + strings.Join(append([]string{""}, l.Segments...), "/")
+	}
+	return scheme + "://" + l.Authority + "/" + l.Path()
 }
 
 // Below returns the segments of uri that follow the location's, or ErrOutside.

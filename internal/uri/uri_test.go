@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 		"/a/b": "file:///a/b", "file:/a/b": "file:///a/b", "file:///a//b/": "file:///a/b", "FILE://localhost/a/b": "file:///a/b", "/": "file://", "/a:b/c": "file:///a:b/c",
 		"//a/b": "file:///a/b", "/a b/%20": "file:///a b/%20", "/a\nb": "file:///a\nb",
 		"s3://b": "s3://b", "s3://b/": "s3://b", "s3://b/k/l": "s3://b/k/l", "s3a://b/k/": "s3://b/k", "S3N://b/k": "s3://b/k", "s3://b/a b+%2B/ü": "s3://b/a b+%2B/ü",
-		"gs://b/k": "gs://b/k", "abfss://c@acc.dfs.core.windows.net/k": "abfs://c@acc.dfs.core.windows.net/k", "https://h:8080/a": "https://h:8080/a",
+		"gs://b/k": "gs://b/k", "abfss://c@acc.dfs.core.windows.net/k": "abfss://c@acc.dfs.core.windows.net/k", "wasb://c@acc.blob.core.windows.net/k": "abfss://c@acc.dfs.core.windows.net/k", "https://h:8080/a": "https://h:8080/a",
 	} {
 		l, err := Parse(in)
 		require.NoError(t, err, in)

@@ -61,6 +61,19 @@ var properties = []property{
 	{name: "gcs.oauth2.token-expires-at", check: isMillis},
 	{name: "gcs.oauth2.token", secret: true},
 	{name: "gcs.jsonkey", secret: true},
+
+	{name: "adls.account-name"},
+	{name: "adls.auth.shared-key.account.name"},
+	{name: "adls.blob-storage-authority"},
+	{name: "adls.blob-storage-scheme"},
+	{name: "adls.authority-host", check: isURL},
+	{name: "adls.tenant-id"},
+	{name: "adls.client-id"},
+	{name: "adls.account-key", secret: true},
+	{name: "adls.auth.shared-key.account.key", secret: true},
+	{name: "adls.sas-token", secret: true},
+	{name: "adls.client-secret", secret: true},
+	{name: "adls.connection-string", secret: true},
 }
 
 func isURL(s string) string {

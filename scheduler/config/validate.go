@@ -296,6 +296,9 @@ func (v *validator) places(key string, c *Catalog) {
 
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
+// azureContainer is a container, and the account's host where it is named.
+var azureContainer = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{1,61}[a-z0-9](@[a-z0-9]{3,24}(\.[a-z0-9.-]+)?)?$`)
+
 var googleBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
 
 // place wants a local directory, or a prefix of a bucket, and brings it into its one form.
@@ -309,10 +312,21 @@ func (v *validator) place(key string, loc *string) {
 		scheme = "s3"
 	}
 	bucket, prefix, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
+	isAzure := slices.Contains([]string{"abfs", "abfss", "wasb", "wasbs"}, scheme)
 	switch {
-	case scheme != "s3" && scheme != "gs":
-		v.check(false, key, *loc, "want file:///dir, s3://bucket/prefix or gs://bucket/prefix")
-	case strings.Contains(bucket, "@"):
+	case scheme != "s3" && scheme != "gs" && !isAzure:
+		v.check(false, key, *loc, "want file:///dir, s3://bucket/prefix, gs://bucket/prefix or abfss://container@account.dfs.core.windows.net/prefix")
+	case isAzure && !azureContainer.MatchString(bucket):
+		if strings.Count(bucket, "@") > 1 || strings.Contains(bucket, ":") { // somebody's password
+			v.say(key, "want abfss://container@account.dfs.core.windows.net/prefix; keys are written under secret")
+			return
+		}
+		v.check(false, key, *loc, "want abfss://container@account.dfs.core.windows.net/prefix, with a container of 3 to 63 of a-z, 0-9 and -")
+	case isAzure && !slices.ContainsFunc(strings.Split(prefix, "/"), badSegment):
+		*loc = strings.TrimSuffix(scheme+"://"+bucket+"/"+prefix, "/")
+	case isAzure && prefix == "":
+		*loc = scheme + "://" + bucket
+	case !isAzure && strings.Contains(bucket, "@"):
 		v.say(key, "must not hold a user or password; write "+scheme+"://bucket/prefix, and keys under secret")
 	case scheme == "gs" && !googleBucket.MatchString(bucket):
 		v.check(false, key, *loc, "want gs://bucket/prefix, with a bucket of 3 to 222 of a-z, 0-9, ., _ and -")

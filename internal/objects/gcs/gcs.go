@@ -104,6 +104,14 @@ type client struct {
 	host, bucket string
 }
 
+// Ahead is how far the store's clock is ahead, as the client of S3's protocol has learnt it.
+func (c *client) Ahead() time.Duration {
+	if k, ok := c.Client.(interface{ Ahead() time.Duration }); ok {
+		return k.Ahead()
+	}
+	return 0
+}
+
 // AbortUploads implements objects.UploadAborter.
 func (c *client) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
 	return c.Client.(objects.UploadAborter).AbortUploads(ctx, prefix, before)

@@ -34,7 +34,7 @@ func TestClient(t *testing.T) {
 // Without a key IAM signs, for the account that is named.
 func TestSign_ByIAM(t *testing.T) {
 	s := objectstest.StartGCS(t)
-	p := objects.Props{gcs.ServiceHost: s.URL, gcs.Token: objectstest.Token, gcs.Impersonate: objectstest.GCSAccount}
+	p := objects.Props{gcs.ServiceHost: s.URL, gcs.Token: objectstest.GCSToken, gcs.Impersonate: objectstest.GCSAccount}
 	i, err := gcs.NewIdentity(p)
 	require.NoError(t, err)
 	i.At(s.URL)
@@ -88,7 +88,7 @@ func TestBadCredentials(t *testing.T) {
 		require.ErrorContains(t, err, gcs.ServiceHost, host)
 		require.NotContains(t, err.Error(), "canary")
 	}
-	c := client(t, objects.Props{gcs.ServiceHost: s.URL, gcs.Token: objectstest.Token, gcs.TokenExpires: "1000"})
+	c := client(t, objects.Props{gcs.ServiceHost: s.URL, gcs.Token: objectstest.GCSToken, gcs.TokenExpires: "1000"})
 	_, err := c.Head(t.Context(), "k")
 	require.ErrorIs(t, err, objects.ErrExpired)
 	require.Empty(t, s.Log())

@@ -24,8 +24,8 @@ import (
 	"github.com/signet-io/signet/internal/objects"
 )
 
-// Token is the one that a server of Google's kind takes.
-const Token = "canary-token"
+// GCSToken is the one that a server of Google's kind takes.
+const GCSToken = "canary-token"
 
 // GCSAccount signs requests to it.
 const GCSAccount = "signer@test.iam.gserviceaccount.com"
@@ -88,7 +88,7 @@ func (g *google) serve(w http.ResponseWriter, r *http.Request, s3 http.HandlerFu
 	switch r.URL.Path {
 	case tokenPath:
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token":%q,"expires_in":3600,"token_type":"Bearer"}`, Token)
+		fmt.Fprintf(w, `{"access_token":%q,"expires_in":3600,"token_type":"Bearer"}`, GCSToken)
 		return
 	case signPath:
 		g.signBlob(w, r)
@@ -154,7 +154,7 @@ func (g *google) allowed(r *http.Request) (status int, code string) {
 		if !g.signed(r) {
 			return http.StatusForbidden, "SignatureDoesNotMatch"
 		}
-	case r.Header.Get("Authorization") != "Bearer "+Token:
+	case r.Header.Get("Authorization") != "Bearer "+GCSToken:
 		return http.StatusUnauthorized, "AuthenticationRequired"
 	}
 	for name := range r.Header {
@@ -220,7 +220,7 @@ func (g *google) signed(r *http.Request) bool {
 // signBlob is IAM's method.
 func (g *google) signBlob(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Payload []byte }
-	if r.Header.Get("Authorization") != "Bearer "+Token || json.NewDecoder(r.Body).Decode(&in) != nil {
+	if r.Header.Get("Authorization") != "Bearer "+GCSToken || json.NewDecoder(r.Body).Decode(&in) != nil {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}

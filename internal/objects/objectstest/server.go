@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,6 +105,15 @@ func (s *Server) Log() []string {
 	return out
 }
 
+// respond answers in the words of the store that it is.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
+	if s.words != nil {
+		s.words(w, r, s.serve)
+		return
+	}
+	s.serve(w, r)
+}
+
 // Fault makes requests fail.
 type Fault struct {
 	Method string                     // empty: any
@@ -182,13 +193,13 @@ func (s *Server) fault(r *http.Request) *active {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == tokenPath || r.URL.Path == signPath { // of others than the store
-		s.serve(w, r)
+		s.respond(w, r)
 		return
 	}
 	f := s.fault(r)
 	w.Header().Set("Date", s.Now().UTC().Format(http.TimeFormat))
 	if f == nil {
-		s.serve(w, r)
+		s.respond(w, r)
 		return
 	}
 	if !f.Apply {
@@ -196,7 +207,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rec := httptest.NewRecorder()
-	s.serve(rec, r)
+	s.respond(rec, r)
 	if f.Status != 0 || f.Body == 0 {
 		f.answer(w, r)
 		return
@@ -205,7 +216,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	body := rec.Body.Bytes()
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	// More is promised than comes, also of an empty body: it would look whole, and the connection good for another request, which would fail for no reason of its own.
+	w.Header().Set("Content-Length", strconv.Itoa(max(len(body), f.Body+1)))
 	w.WriteHeader(rec.Code)
 	_, _ = w.Write(body[:min(f.Body, len(body))])
 	if fl, ok := w.(http.Flusher); ok {
@@ -238,17 +250,8 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>injected</Message><RequestId>request-7</RequestId></Error>`, f.Code)
 }
 
-// serve answers in the words of the store that it is.
+// serve adds to the store in memory what it lacks: pages that are empty, and a condition of completed uploads.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if s.words != nil {
-		s.words(w, r, s.serveS3)
-		return
-	}
-	s.serveS3(w, r)
-}
-
-// serveS3 adds to the store in memory what it lacks: accounts, pages that are empty, and a condition of completed uploads.
-func (s *Server) serveS3(w http.ResponseWriter, r *http.Request) {
 	by, refused := s.refuses(r)
 	if refused != nil {
 		refused.answer(w, r)
@@ -325,4 +328,20 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) (done bool) {
 	q.Set("max-keys", strconv.Itoa(size))
 	r.URL.RawQuery = q.Encode()
 	return false
+}
+
+// StartProxy is a server that has another one answer, as it is, but for faults. Pages are the other one's.
+func StartProxy(t testing.TB, to string) *Server {
+	t.Helper()
+	s := Start(t)
+	u, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = u.Scheme, u.Host // the Host header stays: signatures may be of it
+		r.Out.Host = r.In.Host
+	}}
+	s.words = func(w http.ResponseWriter, r *http.Request, _ http.HandlerFunc) { p.ServeHTTP(w, r) }
+	return s
 }
