@@ -112,11 +112,11 @@ func storeError(err error) *planv1.Error {
 	case errors.As(err, &in):
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_USER, Message: in.Message, Hint: in.Hint}
 	case errors.Is(err, errNoAccess):
-		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: err.Error(), Hint: "the scheduler's log says why; check the credentials of the catalog"}
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: err.Error(), Hint: "the scheduler's log says why; check the credentials of the catalog, or of the place in sources.remote"}
 	case errors.As(err, &answer):
 		out := &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: err.Error()}
 		if errors.Is(err, signed.ErrNetwork) {
-			out.Hint = "executors must be able to reach the object store: check its endpoint, as configured for the catalog, from the executor's machine"
+			out.Hint = "executors must be able to reach the object store: check its endpoint, as configured for the catalog or in sources.remote, from the executor's machine"
 		}
 		return out
 	}

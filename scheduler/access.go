@@ -10,10 +10,12 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/credentials"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/objects"
+	"github.com/signet-io/signet/scheduler/sources"
 )
 
 const (
@@ -40,19 +42,19 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	if n := len(r.GetReads()) + len(r.GetPuts()); n > maxAccessFiles {
 		return nil, fmt.Errorf("%w: it asks for %d files at a time, and may ask for %d", credentials.ErrRefused, n, maxAccessFiles)
 	}
-	sources := analysisSources(analysis)
+	inputs := analysisSources(analysis)
 	var err error
 	var a *attempt
 	if ref := r.GetAttempt(); ref != nil {
 		if a, err = s.openAs(ref); err != nil {
 			return nil, err
 		}
-		sources = a.task.GetSources()
+		inputs = a.task.GetSources()
 	}
 	out := &executorv1.Access{}
 	start := time.Now()
 	until := start.Add(credentials.Lifetime)
-	if out.Reads, err = s.signReads(ctx, sources, r.GetReads(), &until); err != nil {
+	if out.Reads, err = s.signReads(ctx, inputs, r.GetReads(), &until); err != nil {
 		return nil, err
 	}
 	if r.GetWrite() {
@@ -113,18 +115,24 @@ func analysisSources(r *executorv1.Analyze) []*planv1.Source {
 	return r.GetSources()
 }
 
-// remoteFiles are the URIs of the files in object stores that sources name, each with the catalog whose store has it.
-func remoteFiles(sources []*planv1.Source) map[string]string {
-	out := map[string]string{}
-	for _, src := range sources {
+// remoteFiles are the URIs of the files in object stores and on web servers that sources name, each with the table whose catalog's store has it; nil: it is below a
+// prefix of sources.remote.
+func remoteFiles(inputs []*planv1.Source) map[string]*planv1.TableScan {
+	out := map[string]*planv1.TableScan{}
+	for _, src := range inputs {
+		for _, f := range src.GetFile().GetFiles() {
+			if f.GetUri() != "" {
+				out[f.GetUri()] = nil
+			}
+		}
 		t := src.GetTable()
 		for _, f := range t.GetFiles() {
 			if f.GetUri() != "" {
-				out[f.GetUri()] = t.GetCatalog()
+				out[f.GetUri()] = t
 			}
 			for _, d := range f.GetDeletes() {
 				if d.GetUri() != "" {
-					out[d.GetUri()] = t.GetCatalog()
+					out[d.GetUri()] = t
 				}
 			}
 		}
@@ -132,14 +140,14 @@ func remoteFiles(sources []*planv1.Source) map[string]string {
 	return out
 }
 
-func (s *Server) signReads(ctx context.Context, sources []*planv1.Source, uris []string, until *time.Time) ([]*executorv1.SignedRequest, error) {
+func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []string, until *time.Time) ([]*executorv1.SignedRequest, error) {
 	if len(uris) == 0 {
 		return nil, nil
 	}
-	files := remoteFiles(sources)
+	files := remoteFiles(inputs)
 	if mutant.On("scheduler/access-to-any-file") {
 		for _, u := range uris {
-			files[u] = s.catalogNames()[0]
+			files[u] = &planv1.TableScan{Catalog: s.catalogNames()[0]}
 		}
 	}
 	out := make([]*executorv1.SignedRequest, 0, len(uris))
@@ -148,17 +156,31 @@ func (s *Server) signReads(ctx context.Context, sources []*planv1.Source, uris [
 		scope.Reads[u] = struct{}{}
 	}
 	for _, u := range uris {
-		entry := s.catalogs[files[u]]
-		if entry == nil { // which no scope has either
-			return nil, fmt.Errorf("%w: %q is none of the files that this is about", credentials.ErrRefused, u)
-		}
-		signed, err := entry.issuer().Read(ctx, scope, []string{u})
+		signed, err := s.readIssuer(files, u).Read(ctx, scope, []string{u})
 		if err != nil {
 			return nil, fmt.Errorf("file %s: %w", u, err)
 		}
 		out = append(out, signedRequest(u, signed[0], until))
 	}
 	return out, nil
+}
+
+// readIssuer signs the read of a file. One that is none of the files, no scope has either.
+func (s *Server) readIssuer(files map[string]*planv1.TableScan, u string) credentials.Issuer {
+	name := files[u].GetCatalog()
+	if entry := s.catalogs[name]; entry != nil {
+		return entry.issuer(files[u].GetIdent())
+	}
+	return credentials.NewPresigned(func(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
+		if name != "" {
+			return objects.Signed{}, fmt.Errorf("%w: there is no catalog %s any more", credentials.ErrRefused, name)
+		}
+		signed, err := s.sources.Sign(ctx, uri, what)
+		if errors.Is(err, sources.ErrDenied) { // the configuration is another one by now
+			err = fmt.Errorf("%w: %w", credentials.ErrRefused, err)
+		}
+		return signed, err
+	}, 0)
 }
 
 func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.PutRequest, until *time.Time) ([]*executorv1.SignedRequest, error) {
@@ -182,7 +204,7 @@ func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.Pu
 	scope := credentials.Scope{
 		Prefix: attemptPrefix(w.spec, ref.GetJobId(), ref.GetStage(), ref.GetTask(), ref.GetAttemptId()), Nonce: ref.GetAttemptId(),
 	}
-	signed, err := w.target.entry.issuer().Put(ctx, scope, requests)
+	signed, err := w.target.entry.issuer(w.target.ident).Put(ctx, scope, requests)
 	if err != nil {
 		return nil, fmt.Errorf("files below %s: %w", scope.Prefix, err)
 	}
@@ -227,12 +249,16 @@ func (n *names) add(name string) bool {
 	return true
 }
 
-// issuer gives access to the catalog's store.
-func (e *catalogEntry) issuer() credentials.Issuer { return credentials.NewPresigned(e.sign, 0) }
+// issuer gives access to the files of a table, with what the catalog gives for that table, or with the operator's own credentials.
+func (e *catalogEntry) issuer(table catalog.Ident) credentials.Issuer {
+	return credentials.NewPresigned(func(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
+		return e.sign(ctx, table, uri, what)
+	}, 0)
+}
 
-// sign presigns a request for one object, with the credentials of the catalog.
-func (e *catalogEntry) sign(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
-	store, err := e.store(ctx, nil, uri[:max(strings.LastIndexByte(uri, '/'), 0)])
+// sign presigns a request for one object.
+func (e *catalogEntry) sign(ctx context.Context, table catalog.Ident, uri string, what objects.Signing) (objects.Signed, error) {
+	store, err := e.store(ctx, table, uri[:max(strings.LastIndexByte(uri, '/'), 0)])
 	if err != nil {
 		return objects.Signed{}, err
 	}

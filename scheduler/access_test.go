@@ -119,6 +119,48 @@ func TestAccess_OfOneAttempt_J19_J20(t *testing.T) {
 	require.NotNil(t, out.GetError())
 }
 
+// What a catalog gives for a table signs what is about that table's files, and sweeps what its attempts have left.
+func TestAccess_WithWhatTheCatalogGivesForTheTable(t *testing.T) {
+	r, store, ref := remoteReport(t)
+	var opened []string
+	r.w.target.entry.catalog = &vendingCatalog{store: func(id catalog.Ident, location string) storage.Store {
+		opened = append(opened, id.String()+" "+location)
+		return store
+	}}
+	r.w.s.attempt(r.attempt).task.Sources[0].GetTable().Ident = []string{"s", "read"}
+	out := r.w.s.Access(t.Context(), "x", &executorv1.AccessRequest{
+		Attempt: ref, Reads: []string{lakeData + "/in.parquet"}, Puts: []*executorv1.PutRequest{{Name: "a", Head: true}},
+	}, nil)
+	require.Nil(t, out.GetError())
+	prefix := attemptPrefix(r.w.spec, ref.JobId, 0, 0, ref.AttemptId)
+	require.Equal(t, []string{"s.read " + lakeData, "s.t " + prefix}, opened)
+
+	task := r.w.s.attempt(r.attempt).task
+	rec := r.w.attemptRecord(r.w.attemptTask(&planv1.Task{JobId: ref.JobId, Work: task.Work}, ref.AttemptId))
+	require.Equal(t, []string{"s", "t"}, rec.Ident)
+	require.NoError(t, r.w.s.journal.Update(func(tx *journal.Tx) error {
+		if err := tx.PutAttempt(rec); err != nil {
+			return err
+		}
+		return r.w.s.oweSweeps(tx, &journal.Job{ID: ref.JobId})
+	}))
+	opened = nil
+	r.w.s.sweepOnce(t.Context())
+	require.Equal(t, prefix, <-store.removed)
+	require.Equal(t, []string{"s.t " + lakeData}, opened)
+}
+
+type vendingCatalog struct {
+	catalog.Catalog
+	store func(catalog.Ident, string) storage.Store
+}
+
+func (c *vendingCatalog) Store(_ context.Context, id catalog.Ident, location string) (storage.Store, error) {
+	return c.store(id, location), nil
+}
+
+func (*vendingCatalog) Close() error { return nil }
+
 // J19: nothing for attempts that are replaced, of jobs that have ended, or under other ids.
 func TestAccess_NoneAfterTheAttemptsEnd_J19(t *testing.T) {
 	put := func(ref *executorv1.AttemptRef) *executorv1.AccessRequest {

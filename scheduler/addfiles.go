@@ -1,15 +1,21 @@
 package scheduler
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
+	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/scheduler/plan"
 	"github.com/signet-io/signet/scheduler/sources"
@@ -75,6 +81,9 @@ func (s *Server) planAdded(j *job, p *planned, st *sql.AddFiles) error {
 	if err := s.mayStay(j, p, files); err != nil {
 		return err
 	}
+	if err := s.sameObjects(j.ctx, p, files); err != nil {
+		return err
+	}
 	if err := s.absentFrom(j, p, st, files); err != nil {
 		return err
 	}
@@ -137,14 +146,22 @@ func (s *Server) mayStay(j *job, p *planned, files []*planv1.PinnedFile) error {
 	cfg := s.cfg.Catalogs[t.entry.name]
 	own := []string{tbl.Location, p.spec.GetDataLocation()}
 	for _, f := range files {
-		if strings.ContainsAny(f.GetPath(), `%?#\*`) {
+		switch name := nameIn(f); {
+		case strings.HasPrefix(name, "http"):
+			return fail(codeUser, "WITH (copy = true) copies it", "%s: a file of a web server is no data file of a table: others could not read the table", f.GetName())
+		case isRemote(p.spec.GetDataLocation()) != (f.GetUri() != ""):
+			return fail(codeUser, "WITH (copy = true) copies it", "%s: it is not in the kind of store that table %s is in, %s: who reads the table would not find it", f.GetName(), t, p.spec.GetDataLocation())
+		case strings.Contains(strings.TrimPrefix(name, "s3://"), "//"):
+			return fail(codeUser, "copy the object to another key, or say copy = true", "%s: readers take two slashes in a row in several ways", f.GetName())
+		}
+		if strings.ContainsAny(nameIn(f), `%?#\*`) {
 			return fail(codeUser, "rename it, or say copy = true", "%s: readers take a name with one of %% ? # \\ * in it in several ways", f.GetName())
 		}
 		switch {
-		case s.sources.Below(f.GetPath(), own...):
-		case s.sources.Below(f.GetPath(), cfg.Warehouse):
+		case s.sources.Below(nameIn(f), own...):
+		case s.sources.Below(nameIn(f), cfg.Warehouse):
 			return fail(codeUser, "WITH (copy = true) copies them", "%s: it is in the warehouse of catalog %s and not below table %s: a file of two tables would be gone from both when one has it removed", f.GetName(), t.entry.name, t)
-		case !s.sources.Below(f.GetPath(), cfg.AddFilesPaths...):
+		case !s.sources.Below(nameIn(f), cfg.AddFilesPaths...):
 			return fail(codeUser, fmt.Sprintf(hint, t.entry.name), "%s: it is not below table %s, and files of other places may not stay where they are", f.GetName(), t)
 		}
 	}
@@ -162,11 +179,11 @@ func (s *Server) absentFrom(j *job, p *planned, st *sql.AddFiles, files []*planv
 	}
 	have := make(map[string]bool, len(scan.GetFiles()))
 	for _, f := range scan.GetFiles() {
-		have[f.GetPath()] = true
+		have[nameIn(f)] = true
 	}
 	var twice []string
 	for _, f := range files {
-		if have[f.GetPath()] {
+		if have[nameIn(f)] {
 			twice = append(twice, f.GetName())
 		}
 	}
@@ -244,22 +261,68 @@ func givenTo(task *planv1.Task) map[string]int64 {
 	out := map[string]int64{}
 	for _, src := range task.GetSources() {
 		for _, f := range src.GetFile().GetFiles() {
-			out["file://"+f.GetPath()] = f.GetSizeBytes()
+			out[cmp.Or(f.GetUri(), "file://"+f.GetPath())] = f.GetSizeBytes()
 		}
 	}
 	return out
 }
 
 // stillGiven refuses a manifest whose files are not what was planned (S73): from here on the table relies on them.
-func (w *writeState) stillGiven(task int32) error {
+func (w *writeState) stillGiven(ctx context.Context, task int32) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(statsAtATime)
 	for _, src := range w.tasks[task].GetSources() {
 		for _, f := range src.GetFile().GetFiles() {
-			if err := sources.Changed(f); err != nil {
-				return fmt.Errorf("task manifest refused: file %w", err)
-			}
+			group.Go(func() error {
+				switch err := w.s.sources.Changed(ctx, f); {
+				case err == nil:
+					return nil
+				case f.GetUri() != "" && !errors.Is(err, sources.ErrChanged) && mayPass(err):
+					return fmt.Errorf("%w: %w", errUnseen, err)
+				default:
+					return fmt.Errorf("task manifest refused: file %w", err)
+				}
+			})
 		}
 	}
-	return nil
+	return group.Wait()
+}
+
+// nameIn is a file by the name under which sources and tables are compared: an absolute path, or the URI of an object.
+func nameIn(f *planv1.PinnedFile) string {
+	if f.GetUri() != "" {
+		return uri.Key(f.GetUri())
+	}
+	return f.GetPath()
+}
+
+// sameObjects refuses objects that are not what the table's catalog finds under their names: its properties may lead to another store than those of sources.remote,
+// and then who reads the table finds nothing, or something else.
+func (s *Server) sameObjects(ctx context.Context, p *planned, files []*planv1.PinnedFile) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(statsAtATime)
+	for _, f := range files {
+		if f.GetUri() == "" {
+			continue
+		}
+		group.Go(func() error {
+			store, err := p.target.entry.store(ctx, p.target.ident, f.GetUri()[:strings.LastIndexByte(f.GetUri(), '/')])
+			var info storage.Info
+			if err == nil {
+				info, err = store.Stat(ctx, f.GetUri())
+			}
+			const hint = "have the operator give catalog %s the properties and keys that the file's place has in sources.remote, or say copy = true"
+			hintFor := fmt.Sprintf(hint, p.target.entry.name)
+			switch {
+			case errors.Is(err, storage.ErrNotFound), err == nil && (info.Size != f.GetSizeBytes() || !objects.SameVersion(info.ETag, f.GetEtag())):
+				return fail(codeUser, hintFor, "%s: with the properties of catalog %s there is another object of this name, or none: they lead to another store than sources.remote", f.GetName(), p.target.entry.name)
+			case err != nil:
+				return fail(codeUser, hintFor, "%s: catalog %s cannot look at it: %w", f.GetName(), p.target.entry.name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // distinctFiles refuses to tell rows apart by their place in a file that a table has twice, as statements that add files without a look for duplicates, of this

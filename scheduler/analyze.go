@@ -225,7 +225,7 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)
 	}
-	scan := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name}
+	scan := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name, Ident: t.ident}
 	for {
 		m, err := st.Recv()
 		if errors.Is(err, io.EOF) {
@@ -284,8 +284,8 @@ func placeOf(file string) (path, remote string, err error) {
 	case strings.HasPrefix(file, "/"):
 		return file, "", nil
 	}
-	if scheme, _, _, err := uri.ParseKey(file); err != nil || scheme != uri.S3 {
-		return "", "", fmt.Errorf("only local files and objects of s3:// can be read, not %q", file)
+	if scheme, _, _, err := uri.ParseKey(file); err != nil || scheme == uri.HTTP || scheme == uri.HTTPS {
+		return "", "", fmt.Errorf("only local files and objects of s3://, gs:// and abfss:// can be read, not %q", file)
 	}
 	return "", file, nil
 }

@@ -28,6 +28,7 @@ const (
 	auditDrop    = "drop"    // a table was taken out of its catalog
 	auditSweep   = "sweep"   // files were removed
 	auditRefused = "refused" // somebody may not, or is not known
+	auditJoined  = "joined"  // an executor opened its session
 )
 
 // Reasons of refusals.
@@ -69,6 +70,7 @@ type auditEvent struct {
 	Peer       string `json:"peer,omitempty"` // address
 	Method     string `json:"method,omitempty"`
 	Shown      string `json:"certificate,omitempty"` // common name of the certificate that was shown
+	Token      string `json:"token,omitempty"`       // name of the join token that was shown
 	Suppressed int    `json:"suppressed,omitempty"`  // refusals before this one that were too many to tell
 }
 
@@ -215,6 +217,17 @@ func (s *Server) noteRefused(e auditEvent) {
 // refusedCall is noteRefused for a caller who is not known.
 func (s *Server) refusedCall(peer, method, certificate, why string) {
 	s.noteRefused(auditEvent{Reason: refusedAuthentication, Peer: peer, Method: method, Shown: clip(certificate, 256), Message: why})
+}
+
+// joinedBy tells which token an executor opened its session with. A crash may lose it.
+func (s *Server) joinedBy(peer, token string) {
+	o := s.told.audit
+	if o == nil || o.Stats().Pending > maxNoted {
+		return
+	}
+	if b := s.auditBody(&auditEvent{Event: auditJoined, Peer: peer, Token: token}); b != nil {
+		o.Note(outbox.Message{Body: b})
+	}
 }
 
 // refusedHandshake is noteRefused for a TLS handshake that did not come about.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/scheduler/checkup"
 	"github.com/signet-io/signet/scheduler/config"
 )
@@ -32,13 +34,44 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 			report(checkup.Step{Catalog: name, Name: "storage", State: checkup.Skipped, Detail: "a storage sink's tables are its plugin's business"})
 			continue
 		}
-		t := checkup.Target{Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Open: func(ctx context.Context) (catalog.Catalog, error) {
-			cat, _, err := s.openCatalog(ctx, name, c)
-			return cat, err
-		}}
+		t := s.checkTarget(name, c)
+		if c.Credentials.Mode == config.CredentialsVended { // no table, no credentials
+			t.Warehouse = ""
+		}
 		within, cancel := context.WithTimeout(ctx, patience)
 		checkup.Run(within, t, report)
 		cancel()
 	}
 	return ctx.Err()
+}
+
+func (s *Server) checkTarget(name string, c config.Catalog) checkup.Target {
+	t := checkup.Target{
+		Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Restricted: c.Restricted(),
+		Endpoint: c.Properties[objects.Endpoint], Region: cmp.Or(c.Properties[objects.Region], c.Properties[objects.ClientRegion]),
+	}
+	var role *sessions
+	t.Open = func(ctx context.Context) (catalog.Catalog, error) {
+		cat, sessions, err := s.openCatalog(ctx, name, c)
+		role = sessions
+		return cat, err
+	}
+	if c.Credentials.RoleARN != "" && c.Credentials.Mode != config.CredentialsPresigned {
+		t.Session = func(ctx context.Context, prefix string) (map[string]string, error) {
+			if role == nil {
+				return nil, nil
+			}
+			access, _, err := role.open(ctx, "check", "check", prefix)
+			return access.GetProperties(), err
+		}
+	}
+	names := s.cfg.Principals(name)
+	if !s.cfg.Auth.Asked() && !slices.Contains(names, localPrincipal) {
+		names = append(names, localPrincipal)
+	}
+	for _, p := range names {
+		known := s.cfg.Knows(p) || p == localPrincipal && !s.cfg.Auth.Asked()
+		t.Principals = append(t.Principals, checkup.Principal{Name: p, Known: known, May: c.Grants(p)})
+	}
+	return t
 }

@@ -183,7 +183,7 @@ func (s *Server) scanPlaces(j *job, p *planned, filter *planv1.Predicate) (*plan
 	if err != nil {
 		return nil, nil, s.sinkFailure(j.ctx, t, err)
 	}
-	scan, places := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name}, map[string]string{}
+	scan, places := &planv1.TableScan{Table: t.String(), Catalog: t.entry.name, Ident: t.ident}, map[string]string{}
 	for {
 		m, err := st.Recv()
 		if errors.Is(err, io.EOF) {

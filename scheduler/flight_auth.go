@@ -30,6 +30,9 @@ func (g *guard) flightUser(ctx context.Context) (_ context.Context, token string
 	if !isBasic {
 		ctx, err := g.authorize(ctx, "")
 		if err != nil {
+			if status.Code(err) == codes.Unavailable { // of an issuer: the token may be right
+				return nil, "", err
+			}
 			return nil, "", errFlightAuth
 		}
 		return ctx, cmp.Or(shown, certificateToken), nil

@@ -8,21 +8,25 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/signet-io/signet/scheduler/config"
+	"github.com/signet-io/signet/scheduler/oidc"
 )
 
 // guard checks who calls: clients show one of their tokens or a certificate that is known, executors the join token.
 type guard struct {
-	join    [32]byte // zero: none asked
-	hasJoin bool
+	joins   []joinToken // none: none asked
 	clients []clientToken
+	issuers []*oidc.Verifier
 	certs   []config.Certificate
 	refused func(peer, method, certificate, why string) // told of every caller who is not known; nil: nobody
+	joined  func(peer, token string)                    // told of every executor that opens a session, and of the name of the token that it showed; nil: nobody
+	now     func() time.Time                            // nil: time.Now
 }
 
 type clientToken struct {
@@ -32,12 +36,12 @@ type clientToken struct {
 
 func newGuard(cfg *config.Config) (*guard, error) {
 	g := &guard{}
-	if !cfg.Auth.JoinToken.IsZero() {
-		t, err := cfg.Auth.JoinToken.Resolve()
-		if err != nil {
-			return nil, fmt.Errorf("auth.join_token: %w", err)
-		}
-		g.join, g.hasJoin = sha256.Sum256([]byte(t)), true
+	var err error
+	if g.joins, err = joinTokens(&cfg.Auth); err != nil {
+		return nil, err
+	}
+	if g.issuers, err = issuers(&cfg.Auth); err != nil {
+		return nil, err
 	}
 	for i, c := range cfg.Auth.Tokens {
 		t, err := c.Token.Resolve()
@@ -71,26 +75,26 @@ func commonName(cert *x509.Certificate) string {
 }
 
 // open says that everybody is the local principal.
-func (g *guard) open() bool { return len(g.clients) == 0 && len(g.certs) == 0 }
+func (g *guard) open() bool { return len(g.clients) == 0 && len(g.certs) == 0 && len(g.issuers) == 0 }
 
 // certificateToken is what the handshake of Flight answers to clients that are known by their certificate, which is shown with every call anyway.
 const certificateToken = "certificate"
 
 // client gives the principal of a client by what it shows, either of which may be missing. Both together have to be of one principal: a stolen token is of
 // no use to whom has another certificate that is known. where is how a token is shown here, for why.
-func (g *guard) client(token string, cert *x509.Certificate, where string) (who, why string) {
+func (g *guard) client(ctx context.Context, token string, cert *x509.Certificate, where string) (who string, no *refusal) {
 	if g.open() {
-		return localPrincipal, ""
+		return localPrincipal, nil
 	}
 	byCert := g.principalOf(cert)
 	if token == "" || token == certificateToken && byCert != "" {
 		switch {
 		case byCert != "":
-			return byCert, ""
-		case len(g.clients) == 0:
-			return "", "this scheduler knows its clients by certificates (auth.certificates), and the one that was shown, if any, is none of them"
+			return byCert, nil
+		case len(g.clients) == 0 && len(g.issuers) == 0:
+			return "", &refusal{why: "this scheduler knows its clients by certificates (auth.certificates), and the one that was shown, if any, is none of them"}
 		}
-		return "", fmt.Sprintf("this scheduler asks for a client token (%s \"authorization: Bearer …\")", where)
+		return "", &refusal{why: fmt.Sprintf("this scheduler asks for a client token (%s \"authorization: Bearer …\")", where)}
 	}
 	sum := sha256.Sum256([]byte(token))
 	for _, c := range g.clients { // all are compared, so that time tells nothing
@@ -98,7 +102,16 @@ func (g *guard) client(token string, cert *x509.Certificate, where string) (who,
 			who = c.principal
 		}
 	}
-	return agreed(who, byCert)
+	if who == "" {
+		if who, no = g.issued(ctx, token); no != nil {
+			return "", no
+		}
+	}
+	who, why := agreed(who, byCert)
+	if why != "" {
+		return "", &refusal{why: why}
+	}
+	return who, nil
 }
 
 // agreed is the principal of a token, unless the certificate is another's.

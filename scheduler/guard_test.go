@@ -45,10 +45,13 @@ func TestGuard_Client(t *testing.T) {
 		"empty common name":                  {onlyCerts, "", named(""), "", "auth.certificates"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			who, why := tc.g.client(tc.token, tc.cert, "metadata")
+			who, no := tc.g.client(t.Context(), tc.token, tc.cert, "metadata")
 			require.Equal(t, tc.who, who)
-			require.Contains(t, why, tc.says)
-			require.Equal(t, who == "", why != "")
+			require.Equal(t, who == "", no != nil)
+			if no != nil {
+				require.Contains(t, no.why, tc.says)
+				require.False(t, no.unavailable)
+			}
 		})
 	}
 }

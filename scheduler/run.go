@@ -48,7 +48,7 @@ func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
 func (w *writeState) attemptRecord(t *planv1.Task) *journal.Attempt {
 	return &journal.Attempt{
 		Job: t.JobId, Stage: t.Stage, Task: t.Task, ID: t.AttemptId, Epoch: t.Epoch, Prefix: t.GetWrite().Prefix,
-		Location: w.spec.DataLocation, Catalog: w.target.entry.name, Launched: time.Now().UTC(),
+		Location: w.spec.DataLocation, Catalog: w.target.entry.name, Ident: w.target.ident, Launched: time.Now().UTC(),
 	}
 }
 

@@ -137,7 +137,7 @@ func Start(ctx context.Context, cfg *config.Config, opts Options, more ...Option
 	s.commits.run, s.commits.spawn, s.prepared.loads.spawn = s.commitTurn, s.spawn, s.spawn
 	s.rootPool = semaphore.NewWeighted(int64(cmp.Or(cfg.Limits.Roots, 16)))
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	guard.refused = s.refusedCall
+	guard.refused, guard.joined = s.refusedCall, s.joinedBy
 	if err := s.start(guard); err != nil {
 		s.stop()
 		return nil, errors.Join(err, s.closeParts())

@@ -121,7 +121,18 @@ func newSources(cfg *config.Config, log *slog.Logger) (*sources.Resolver, error)
 			log.Warn("sources.roots: no such directory; nothing can be read below it", "directory", root)
 		}
 	}
-	return sources.New(sources.Rules{Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: cfg.OwnPaths(), MaxFiles: cfg.Limits.MaxSourceFiles, Tables: cfg.RestrictedPaths()})
+	rules := sources.Rules{
+		Roots: cfg.Sources.Roots, Deny: cfg.Sources.Deny, Own: cfg.OwnPaths(), MaxFiles: cfg.Limits.MaxSourceFiles, Tables: cfg.RestrictedPaths(),
+		RemoteTables: cfg.RestrictedPlaces(),
+	}
+	for i, r := range cfg.Sources.Remote {
+		remote, err := remoteSource(r)
+		if err != nil {
+			return nil, fmt.Errorf("sources.remote[%d]: %w", i, err)
+		}
+		rules.Remote = append(rules.Remote, remote)
+	}
+	return sources.New(rules)
 }
 
 // sourceFailure gives a source's error the form that clients see.

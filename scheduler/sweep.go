@@ -30,7 +30,7 @@ func (s *Server) oweSweeps(tx *journal.Tx, rec *journal.Job) error {
 			return nil
 		}
 		return tx.PutDuty(&journal.Duty{
-			Prefix: a.Prefix, Catalog: a.Catalog, Location: a.Location, Job: a.Job, Attempt: a.ID, NotBefore: now,
+			Prefix: a.Prefix, Catalog: a.Catalog, Location: a.Location, Ident: a.Ident, Job: a.Job, Attempt: a.ID, NotBefore: now,
 			Confirmed: s.attemptEnded(a.ID), Until: s.accessEnds(a, now),
 		})
 	})
@@ -149,7 +149,7 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	if entry == nil {
 		return fail(codeNotFound, "", "the catalog %s is not configured any more", d.Catalog)
 	}
-	store, err := entry.store(ctx, nil, d.Location)
+	store, err := entry.store(ctx, d.Ident, d.Location)
 	if err != nil {
 		return err
 	}

@@ -14,12 +14,16 @@ import (
 )
 
 // request gives the principal of an HTTP request, or says why there is none.
-func (g *guard) request(r *http.Request, token string) (who, why string) {
+func (g *guard) request(r *http.Request, token string) (string, *rest.Refusal) {
 	cert := verified(r.TLS)
-	if who, why = g.client(token, cert, "header"); who == "" && g.refused != nil {
-		g.refused(r.RemoteAddr, r.Method+" "+r.URL.Path, commonName(cert), why)
+	who, no := g.client(r.Context(), token, cert, "header")
+	if no == nil {
+		return who, nil
 	}
-	return who, why
+	if g.refused != nil {
+		g.refused(r.RemoteAddr, r.Method+" "+r.URL.Path, commonName(cert), no.why)
+	}
+	return "", &rest.Refusal{Why: no.why, Unavailable: no.unavailable}
 }
 
 // restBackend answers what the REST API asks.

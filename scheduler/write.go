@@ -340,7 +340,7 @@ func (w *writeState) check(ctx context.Context, e coordinator.Expectation, r *ma
 		return nil, err
 	}
 	if e.Given != nil { // what was planned is still there, as it was
-		return files, w.stillGiven(e.Task)
+		return files, w.stillGiven(ctx, e.Task)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(statsAtATime)

@@ -8,17 +8,22 @@ import (
 	"github.com/signet-io/signet/internal/objects"
 )
 
-// RoleSource is the scheduler's own credentials where they are a role's: a session that is renewed when four fifths of its life are over. One renewal runs at a time; while a
-// session still lives, whoever asks meanwhile gets that one, also when the renewal fails.
+// RoleSource is the scheduler's own credentials where they are a role's, under the rules of Renewing.
 func RoleSource(s *STS, name string, life time.Duration) objects.Source {
-	r := &roleSource{sts: s, name: name, life: life}
+	return Renewing(func(ctx context.Context) (objects.Credentials, time.Duration, error) {
+		return s.Session(ctx, name, "", life)
+	})
+}
+
+// Renewing keeps what fetch gave, credentials and how long they live from then on, until four fifths of their life are over, or a store refuses them. One renewal runs at a
+// time; while a session still lives, whoever asks meanwhile gets that one, also when the renewal fails.
+func Renewing(fetch func(context.Context) (objects.Credentials, time.Duration, error)) objects.Source {
+	r := &renewing{fetch: fetch}
 	return r.credentials
 }
 
-type roleSource struct {
-	sts  *STS
-	name string
-	life time.Duration
+type renewing struct {
+	fetch func(context.Context) (objects.Credentials, time.Duration, error)
 
 	mu    sync.Mutex
 	now   objects.Credentials
@@ -29,7 +34,7 @@ type roleSource struct {
 // justMade is how young a session is that is not renewed because a store refused one: the refusal was the last one's.
 const justMade = 10 * time.Second
 
-func (r *roleSource) credentials(ctx context.Context) (objects.Credentials, error) {
+func (r *renewing) credentials(ctx context.Context) (objects.Credentials, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -37,7 +42,7 @@ func (r *roleSource) credentials(ctx context.Context) (objects.Credentials, erro
 	if !refused && now.Before(r.renew) {
 		return r.now, nil
 	}
-	c, left, err := r.sts.Session(ctx, r.name, "", r.life)
+	c, left, err := r.fetch(ctx)
 	if err != nil {
 		if !refused && now.Before(r.now.Expires.Add(-time.Minute)) {
 			r.renew = now.Add(10 * time.Second)

@@ -153,7 +153,9 @@ func TestRoleSource(t *testing.T) {
 	}
 	wg.Wait()
 
-	r := &roleSource{sts: s, name: "x", life: time.Hour}
+	r := &renewing{fetch: func(ctx context.Context) (objects.Credentials, time.Duration, error) {
+		return s.Session(ctx, "x", "", time.Hour)
+	}}
 	r.now, r.renew = objects.Credentials{AccessKeyID: "old", Expires: time.Now().Add(10 * time.Minute)}, time.Now().Add(-time.Minute)
 	f.code, f.fails = "AccessDenied", 1
 	c, err := r.credentials(t.Context())
@@ -172,7 +174,10 @@ func TestRoleSource(t *testing.T) {
 func TestRoleSource_RefusedByTheStore(t *testing.T) {
 	f := newFakeSTS(t)
 	server := objectstest.Start(t)
-	r := &roleSource{sts: f.open(t, STSOptions{}), name: "x", life: time.Hour}
+	sts := f.open(t, STSOptions{})
+	r := &renewing{fetch: func(ctx context.Context) (objects.Credentials, time.Duration, error) {
+		return sts.Session(ctx, "x", "", time.Hour)
+	}}
 	r.now, r.renew, r.made = objects.Credentials{AccessKeyID: "old", SecretAccessKey: "s", Expires: time.Now().Add(time.Hour)}, time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	c, err := objects.NewS3(server.Props(), objectstest.Bucket, r.credentials)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/signet-io/signet/catalog/rest"
 	"github.com/signet-io/signet/catalog/sql"
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/scheduler/config"
 )
 
@@ -38,7 +39,7 @@ func Open(ctx context.Context, name string, c config.Catalog, d Deps) (catalog.C
 	case config.CatalogREST:
 		return rest.Open(ctx, rest.Options{
 			Name: name, URI: c.URI, Warehouse: c.Warehouse, Properties: c.Properties, Secrets: secrets,
-			CA: c.TLS.CA, Cert: c.TLS.Cert, Key: c.TLS.Key, Stores: d.Stores, Logger: d.Logger,
+			CA: c.TLS.CA, Cert: c.TLS.Cert, Key: c.TLS.Key, Vending: vending(c), Stores: d.Stores, Logger: d.Logger,
 		})
 	case config.CatalogGlue:
 		return glue.Open(ctx, glue.Options{
@@ -46,4 +47,18 @@ func Open(ctx context.Context, name string, c config.Catalog, d Deps) (catalog.C
 		})
 	}
 	return nil, fmt.Errorf("type %q: no catalog of this type is served", c.Type)
+}
+
+// vending is for a catalog that is asked for the credentials of its tables; nil: it is not.
+func vending(c config.Catalog) *rest.Vending {
+	if c.Credentials.Mode != config.CredentialsVended {
+		return nil
+	}
+	v := &rest.Vending{Props: objects.Props{}, TrustEndpoint: c.Credentials.TrustEndpoint}
+	for _, name := range []string{objects.Endpoint, objects.Region, objects.ClientRegion, objects.PathStyle, objects.VirtualHosts} {
+		if value, ok := c.Properties[name]; ok {
+			v.Props[name] = value
+		}
+	}
+	return v
 }

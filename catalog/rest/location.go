@@ -64,13 +64,22 @@ func (c *Catalog) plainLocation(ctx context.Context, id catalog.Ident) (string, 
 		"no place for a table is known: %w", c.name, catalog.ErrPermanent)
 }
 
-// staged asks where the server would put a table; "" if it does not say. Nothing is made.
-func (c *Catalog) staged(ctx context.Context, s *settings, id catalog.Ident) (string, error) {
-	body, err := json.Marshal(creation{Name: id.Table(), Schema: json.RawMessage(probe), Stage: true, Properties: map[string]string{"format-version": "2"}})
+// stage sends what would make a table, but for making it. An empty location leaves that to the server.
+func (c *Catalog) stage(ctx context.Context, s *settings, id catalog.Ident, location string) (*answer, error) {
+	body, err := json.Marshal(creation{Name: id.Table(), Location: location, Schema: json.RawMessage(probe), Stage: true, Properties: map[string]string{"format-version": "2"}})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	a, err := c.client.send(ctx, call{method: http.MethodPost, url: c.namespaceURL(s, id.Namespace(), nil, "tables"), body: body})
+	r := call{method: http.MethodPost, url: c.namespaceURL(s, id.Namespace(), nil, "tables"), body: body}
+	if c.vending != nil {
+		r.header = delegation()
+	}
+	return c.client.send(ctx, r)
+}
+
+// staged asks where the server would put a table; "" if it does not say. Nothing is made. With vending, the answer's credentials are kept for that place.
+func (c *Catalog) staged(ctx context.Context, s *settings, id catalog.Ident) (string, error) {
+	a, err := c.stage(ctx, s, id, "")
 	if err != nil {
 		return "", err
 	}
@@ -82,15 +91,20 @@ func (c *Catalog) staged(ctx context.Context, s *settings, id catalog.Ident) (st
 			return "", definite(e)
 		}
 	}
-	var doc struct {
-		Metadata struct {
-			Location string `json:"location"`
-		} `json:"metadata"`
-	}
+	var doc grantDoc
 	if err := json.Unmarshal(a.body, &doc); err != nil {
 		return "", fmt.Errorf("the answer of the catalog's server is no table: %w", err)
 	}
-	return c.sound(strings.TrimRight(doc.Metadata.Location, "/"), id), nil
+	theirs := strings.TrimRight(doc.Metadata.Location, "/")
+	location := c.sound(theirs, id)
+	if c.vending != nil && location == theirs && isRemote(location) {
+		if v, err := parseGrant(a.body, location, dateOf(a)); err == nil {
+			if _, err := c.grant(id, location, v); err != nil {
+				return "", err
+			}
+		} // else it is asked for when the place is opened, and said then
+	}
+	return location, nil
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -144,6 +158,12 @@ func (c *Catalog) checkLocation(location string) error {
 		return fmt.Errorf("location %q: must be below the catalog's warehouse %s: %w", location, c.warehouse, catalog.ErrPermanent)
 	}
 	return nil
+}
+
+// isRemote says whether a place is in a store that is reached with credentials.
+func isRemote(location string) bool {
+	at, err := uri.Parse(location)
+	return err == nil && at.Remote()
 }
 
 func isLocation(warehouse string) bool {

@@ -28,6 +28,8 @@ type Options struct {
 	Secrets map[string]string
 	// CA is a file with the certificates of authorities; the system's if empty. Cert and Key are files with the client's certificate.
 	CA, Cert, Key string
+	// Vending asks the server for credentials for a table's files; nil: Stores opens them.
+	Vending *Vending
 	// Stores opens the places that tables name; storage.Local if nil.
 	Stores storage.Opener
 	// CacheBytes bounds the metadata kept parsed, measured as JSON; 64 MiB if 0.
@@ -58,6 +60,8 @@ type Catalog struct {
 	warehouse string
 	prefix    string // that the operator wrote; the server's otherwise
 	stores    storage.Opener
+	vending   *Vending // nil: the server is not asked for credentials
+	grants    grants
 	client    *client
 	cache     *cache
 	log       *slog.Logger
@@ -89,7 +93,7 @@ func Open(_ context.Context, o Options) (*Catalog, error) {
 	}
 	return &Catalog{
 		name: o.Name, base: base, warehouse: o.Warehouse, prefix: o.Properties[propPrefix],
-		stores: o.Stores, client: cl, cache: newCache(o.CacheBytes), log: o.Logger.With("catalog", o.Name),
+		stores: o.Stores, vending: o.Vending, client: cl, cache: newCache(o.CacheBytes), log: o.Logger.With("catalog", o.Name),
 	}, nil
 }
 
@@ -113,11 +117,6 @@ func parseBase(setting, uri string) (*url.URL, error) {
 
 // Name implements catalog.Catalog.
 func (c *Catalog) Name() string { return c.name }
-
-// Store implements catalog.Catalog.
-func (c *Catalog) Store(ctx context.Context, _ catalog.Ident, location string) (storage.Store, error) {
-	return c.stores.Open(ctx, location)
-}
 
 // Close implements catalog.Catalog.
 func (c *Catalog) Close() error {

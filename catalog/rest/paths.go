@@ -14,9 +14,7 @@ func (c *Catalog) address(s *settings, query url.Values, parts ...string) string
 	b.WriteString(c.base.String())
 	b.WriteString("/v1")
 	if s.prefix != "" {
-		for p := range strings.SplitSeq(s.prefix, "/") {
-			b.WriteString("/" + escape(p))
-		}
+		b.WriteString("/" + s.prefix)
 	}
 	for _, p := range parts {
 		b.WriteString("/" + p)
@@ -25,6 +23,31 @@ func (c *Catalog) address(s *settings, query url.Values, parts ...string) string
 		b.WriteString("?" + query.Encode())
 	}
 	return b.String()
+}
+
+// pathPrefix checks a prefix, which stands in paths as the server writes it: escapes that it holds stay as they are (Nessie: main%7Cwarehouse).
+func pathPrefix(prefix string) (string, error) {
+	if prefix == "" {
+		return "", nil
+	}
+	var b strings.Builder
+	for i, p := range strings.Split(prefix, "/") {
+		plain, err := url.PathUnescape(p)
+		if err != nil || plain == "" || dots(plain) {
+			return "", fmt.Errorf("prefix %.40q: no part of a path", prefix)
+		}
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		for n := 0; n < len(p); n++ {
+			if p[n] == '%' { // of an escape, as was checked
+				b.WriteByte(p[n])
+				continue
+			}
+			b.WriteString(escape(p[n : n+1]))
+		}
+	}
+	return b.String(), nil
 }
 
 // escape writes everything but letters, digits and -_.~ as %XX: a + would be a blank to servers that decode paths as forms.

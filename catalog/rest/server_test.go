@@ -19,6 +19,7 @@ import (
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/rest"
 	"github.com/signet-io/signet/catalog/sql"
+	"github.com/signet-io/signet/catalog/storage"
 )
 
 // server speaks Iceberg's REST protocol over a catalog in SQLite.
@@ -29,17 +30,22 @@ type server struct {
 	config  string // the answer to /v1/config
 	noStage bool
 	noETag  bool
+	vend    func(location string) map[string]any // what goes with a table for who asks for credentials; nil: nothing
 
-	mu    sync.Mutex
-	calls []string
+	mu        sync.Mutex
+	calls     []string
+	delegated []string // those that asked for credentials
 }
 
 const plainConfig = `{"defaults":{},"overrides":{}}`
 
 func newServer(t testing.TB) *server {
-	dir := t.TempDir()
+	return newServerOver(t, "file://"+filepath.Join(t.TempDir(), "wh"), nil)
+}
+
+func newServerOver(t testing.TB, warehouse string, stores storage.Opener) *server {
 	cat, err := sql.Open(t.Context(), sql.Options{
-		Name: "behind", URI: "sqlite://" + filepath.Join(dir, "catalog.db"), Warehouse: "file://" + filepath.Join(dir, "wh"),
+		Name: "behind", URI: "sqlite://" + filepath.Join(t.TempDir(), "catalog.db"), Warehouse: warehouse, Stores: stores,
 	})
 	require.NoError(t, err)
 	s := &server{cat: cat, config: plainConfig}
@@ -63,6 +69,9 @@ func (s *server) open(t testing.TB, at string, change ...func(*rest.Options)) *r
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls = append(s.calls, r.Method+" "+r.URL.EscapedPath())
+	if v := r.Header.Values("X-Iceberg-Access-Delegation"); v != nil {
+		s.delegated = append(s.delegated, r.Method+" "+r.URL.EscapedPath()+" "+strings.Join(v, ","))
+	}
 	s.mu.Unlock()
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/v1/"), "/")
 	for i := range path {
@@ -135,7 +144,19 @@ func (s *server) show(w http.ResponseWriter, r *http.Request, t *catalog.Table, 
 		fail(w, err)
 		return
 	}
-	reply(w, map[string]any{"metadata-location": t.MetadataLocation, "metadata": json.RawMessage(raw), "config": map[string]string{}})
+	doc := map[string]any{"metadata-location": t.MetadataLocation, "metadata": json.RawMessage(raw), "config": map[string]string{}}
+	s.give(r, doc, t.Location)
+	reply(w, doc)
+}
+
+// give adds credentials to an answer, for who asks for them.
+func (s *server) give(r *http.Request, doc map[string]any, location string) {
+	if s.vend == nil || r.Header.Get("X-Iceberg-Access-Delegation") != "vended-credentials" {
+		return
+	}
+	for k, v := range s.vend(location) {
+		doc[k] = v
+	}
 }
 
 func (s *server) table(w http.ResponseWriter, r *http.Request, id catalog.Ident) {
@@ -180,12 +201,17 @@ func (s *server) create(w http.ResponseWriter, r *http.Request, ns catalog.Ident
 			w.WriteHeader(http.StatusNotAcceptable)
 			return
 		}
-		location, err := s.cat.DefaultLocation(r.Context(), id)
+		location, err := body.Location, error(nil)
+		if location == "" {
+			location, err = s.cat.DefaultLocation(r.Context(), id)
+		}
 		if err != nil {
 			fail(w, err)
 			return
 		}
-		reply(w, map[string]any{"metadata": map[string]string{"location": location, "table-uuid": uuid.NewString()}})
+		doc := map[string]any{"metadata": map[string]string{"location": location, "table-uuid": uuid.NewString()}}
+		s.give(r, doc, location)
+		reply(w, doc)
 		return
 	}
 	t, err := s.cat.Create(r.Context(), id, catalog.CreateSpec{

@@ -81,6 +81,11 @@ func (c *Catalog) read(body []byte) (*settings, error) {
 		return otherwise
 	}
 	s := &settings{prefix: strings.Trim(said("prefix", c.prefix, ""), "/"), separator: said("namespace-separator", "", defaultSeparator), keys: doc.KeyLife != ""}
+	prefix, err := pathPrefix(s.prefix)
+	if err != nil {
+		return nil, err
+	}
+	s.prefix = prefix
 	if _, err := url.PathUnescape(s.separator); err != nil {
 		return nil, fmt.Errorf("namespace-separator %.20q: %w", s.separator, err)
 	}

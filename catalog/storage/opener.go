@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/internal/uri"
@@ -85,27 +86,40 @@ func (l *local) isEmpty(ctx context.Context, prefixURI string) (bool, error) {
 
 // Root says how the places below a prefix are reached.
 type Root struct {
-	Prefix string // s3://bucket/prefix; empty: every place of S3
+	Prefix string // s3://bucket/prefix; empty: every place of Scheme
+	Scheme string // of every place, where there is no prefix: one of package uri's; empty: S3
 	Props  objects.Props
 	Source objects.Source // of the operator's credentials; nil: none, requests are anonymous
+	// Client makes the client for a bucket, of another store than S3; nil: of S3, by Props and Source.
+	Client func(bucket string) (objects.Client, error)
+}
+
+// new makes the client for a bucket.
+func (r *Root) new(bucket string) (objects.Client, error) {
+	if r.Client != nil {
+		return r.Client(bucket)
+	}
+	return objects.NewS3(r.Props, bucket, r.Source)
 }
 
 // NewOpener opens local places and those below the roots, each with the root that has the longest prefix. One client serves all the places of a bucket.
 func NewOpener(roots ...Root) (Opener, error) {
 	o := &opener{clients: map[client]objects.Client{}}
 	for _, r := range roots {
-		at := uri.Location{Scheme: uri.S3}
+		at := uri.Location{Scheme: cmp.Or(r.Scheme, uri.S3)}
 		if r.Prefix != "" {
 			var err error
 			if at, err = uri.Parse(r.Prefix); err != nil {
 				return nil, err
 			}
-			if at.Scheme != uri.S3 {
-				return nil, fmt.Errorf("%s: only s3:// places are reached by properties: %w", r.Prefix, ErrUnsupported)
+			if at.Scheme != uri.S3 && r.Client == nil {
+				return nil, fmt.Errorf("%s: a %s:// place needs a client of its own: %w", r.Prefix, at.Scheme, ErrUnsupported)
 			}
 		}
-		if _, err := objects.NewS3(r.Props, "a-bucket", r.Source); err != nil { // told now, not by the first statement
-			return nil, fmt.Errorf("%s: %w", cmp.Or(r.Prefix, "s3"), err)
+		if r.Client == nil {
+			if _, err := objects.NewS3(r.Props, "a-bucket", r.Source); err != nil { // told now, not by the first statement
+				return nil, fmt.Errorf("%s: %w", cmp.Or(r.Prefix, "s3"), err)
+			}
 		}
 		o.roots = append(o.roots, root{Root: r, at: at})
 	}
@@ -140,7 +154,7 @@ func (o *opener) Open(ctx context.Context, location string) (Store, error) {
 	}
 	best, n := -1, -1
 	for i, r := range o.roots {
-		if len(r.at.Segments) <= n || at.Scheme != uri.S3 {
+		if len(r.at.Segments) <= n || at.Scheme != r.at.Scheme {
 			continue
 		}
 		if r.at.Authority == "" {
@@ -168,9 +182,17 @@ func (o *opener) client(root int, bucket string) (objects.Client, error) {
 	if c := o.clients[name]; c != nil {
 		return c, nil
 	}
-	c, err := objects.NewS3(o.roots[root].Props, bucket, o.roots[root].Source)
+	c, err := o.roots[root].new(bucket)
 	if err == nil {
 		o.clients[name] = c
 	}
 	return c, err
+}
+
+// Prober is what object stores offer to who wants to know what an account may do there.
+type Prober interface {
+	// Forget removes a file without a look whether there is one.
+	Forget(ctx context.Context, uri string) error
+	// Ahead is how far the store's clock is ahead of this machine's, by its last answer; 0: less than 5 s, or unknown.
+	Ahead() time.Duration
 }

@@ -24,6 +24,7 @@ var (
 	_ Store   = (*remote)(nil)
 	_ Signer  = (*remote)(nil)
 	_ Sweeper = (*remote)(nil)
+	_ Prober  = (*remote)(nil)
 )
 
 // NewRemote is the store below a location of an object store, whose bucket the client is for. It sends nothing.
@@ -139,6 +140,23 @@ func (r *remote) Remove(ctx context.Context, file string) error {
 		return translate(file, err)
 	}
 	return translate(file, r.client.Remove(ctx, key))
+}
+
+// Forget implements Prober.
+func (r *remote) Forget(ctx context.Context, file string) error {
+	key, err := r.key(file)
+	if err != nil {
+		return err
+	}
+	return translate(file, r.client.Remove(ctx, key))
+}
+
+// Ahead implements Prober.
+func (r *remote) Ahead() time.Duration {
+	if c, ok := r.client.(interface{ Ahead() time.Duration }); ok {
+		return c.Ahead()
+	}
+	return 0
 }
 
 func (r *remote) RemoveAll(ctx context.Context, prefixURI string) (int, error) {

@@ -16,7 +16,7 @@ func (i *Instance) withRows(ctx context.Context, r *reader, files []*planv1.Pinn
 	if r.format == formatParquet || len(files) < 2 {
 		return files, nil
 	}
-	full := dropIf(files, func(f *planv1.PinnedFile) bool { return f.GetSizeBytes() == 0 && f.GetMtimeNanos() != 0 })
+	full := dropIf(files, noBytes)
 	if _, given := r.options["header"]; given || r.format != formatCSV || len(full) < 2 {
 		return full, nil
 	}
@@ -41,6 +41,11 @@ func (i *Instance) withRows(ctx context.Context, r *reader, files []*planv1.Pinn
 		return full, err
 	}
 	return rest, nil
+}
+
+// noBytes: the file was pinned, and is empty.
+func noBytes(f *planv1.PinnedFile) bool {
+	return f.GetSizeBytes() == 0 && (f.GetMtimeNanos() != 0 || f.GetUri() != "")
 }
 
 // dropIf keeps at least the first file.

@@ -40,6 +40,8 @@ type reader struct {
 	function string
 	format   fileFormat
 	options  map[string]string // by lower-case name
+	renames  string            // an expression of the column with the names of files; empty: it says what it should
+	named    string            // that column
 }
 
 func newReader(fs *planv1.FileSource) (*reader, error) {
@@ -90,7 +92,11 @@ func (r *reader) call(paths []string) (string, error) {
 		}
 		patterns[n] = pattern
 	}
-	return r.callOn(ListLiteral(patterns)), nil
+	call := r.callOn(ListLiteral(patterns))
+	if r.renames != "" {
+		call = "(SELECT * REPLACE (" + r.renames + " AS " + Ident(r.named) + ") FROM " + call + ")"
+	}
+	return call, nil
 }
 
 func (r *reader) callOn(argument string) string {
@@ -154,6 +160,7 @@ func (i *Instance) fileQuery(ctx context.Context, fs *planv1.FileSource) (string
 	if r, err = i.settleHive(ctx, r, fs); err != nil {
 		return "", err
 	}
+	r = r.namedAsAsked(fs.GetFiles())
 	if r.format == formatParquet && r.on("union_by_name") && len(fs.GetColumns()) > 0 {
 		return i.unionByName(ctx, r, fs)
 	}

@@ -96,6 +96,10 @@ func hiveKeys(f *planv1.PinnedFile) []string {
 // writtenDirs are the directories of the path that the user wrote: the last ones of the absolute path, as many as the name has. A name whose
 // length says nothing (absolute, or with **) counts whole.
 func writtenDirs(f *planv1.PinnedFile) []string {
+	if _, key, ok := strings.Cut(f.GetUri(), "://"); ok { // behind the bucket or the host
+		dirs := strings.Split(key, "/")
+		return dirs[1:max(1, len(dirs)-1)]
+	}
 	segments := strings.Split(f.GetPath(), "/")
 	dirs := segments[:len(segments)-1]
 	name := strings.TrimPrefix(f.GetName(), "file://")

@@ -45,7 +45,7 @@ func checkNotAllEmpty(r *reader, fs *planv1.FileSource) error {
 		}
 	}
 	for _, f := range fs.GetFiles() {
-		if f.GetSizeBytes() != 0 || f.GetMtimeNanos() == 0 {
+		if !noBytes(f) {
 			return nil
 		}
 	}

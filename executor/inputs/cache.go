@@ -40,7 +40,7 @@ type entry struct {
 
 // key is equal for the same version of an object.
 func (f *file) key() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", f.uri, f.etag, f.size))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %s", f.uri, f.etag, f.size, f.once))
 	return hex.EncodeToString(sum[:])
 }
 

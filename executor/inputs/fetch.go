@@ -14,6 +14,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	"github.com/signet-io/signet/executor/signed"
+	"github.com/signet-io/signet/internal/objects"
 )
 
 // fetch writes an object to a new file. A body that breaks off is resumed, if it is still of the same version.
@@ -60,9 +61,7 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 	if g.have > 0 {
 		more.Set("Range", fmt.Sprintf("bytes=%d-", g.have))
 	}
-	if g.etag != "" {
-		more.Set("If-Match", g.etag)
-	}
+	objects.OnlyIf(more, g.etag)
 	resp, err := g.c.Client.Do(ctx, r, more, nil, 0)
 	if err != nil {
 		return err
@@ -89,21 +88,29 @@ func (g *getting) get(ctx context.Context, r *executorv1.SignedRequest) error {
 		return context.Cause(ctx)
 	case err != nil && !isRead(err):
 		return err
+	case err == nil && g.have == total && resp.ContentLength < 0 && !ended(resp.Body):
+		return &Error{Message: fmt.Sprintf("%s has changed since the job was planned: %d bytes then, more now", g.f.name, g.f.size), Hint: againHint}
 	case err != nil || g.have != total:
 		return &signed.Error{Method: r.GetMethod(), URI: r.GetUri(), Status: resp.StatusCode, Err: signed.ErrNetwork, Text: fmt.Sprintf("the body broke off after %d of %d bytes", g.have, total)}
 	}
 	return nil
 }
 
+// ended: a body whose length was not told has no more than what was read.
+func ended(body io.Reader) bool {
+	n, err := io.ReadFull(body, make([]byte, 1))
+	return n == 0 && errors.Is(err, io.EOF)
+}
+
 // same makes sure that an answer is about the version that was planned for, and that the answers before it were about.
 func (g *getting) same(resp *http.Response, total int64) error {
 	switch {
-	case g.f.size > 0 && total != g.f.size:
+	case (g.f.size > 0 || !g.f.table) && total != g.f.size:
 		return g.resized(total)
-	case g.etag != "" && resp.Header.Get("ETag") != g.etag:
+	case g.etag != "" && !objects.SameVersion(objects.Version(resp.Header), g.etag):
 		return g.changed()
 	}
-	g.etag = resp.Header.Get("ETag")
+	g.etag = objects.Version(resp.Header)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/signet-io/signet/executor/signed"
+	"github.com/signet-io/signet/internal/objects"
 )
 
 const (
@@ -72,9 +73,7 @@ func (g *getting) span(ctx context.Context, reads *signer, from, n int64) (out [
 			return err
 		}
 		more := http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", from, from+n-1)}}
-		if g.etag != "" {
-			more.Set("If-Match", g.etag)
-		}
+		objects.OnlyIf(more, g.etag)
 		resp, err := g.c.Client.Do(ctx, r, more, nil, 0)
 		if err != nil {
 			return err

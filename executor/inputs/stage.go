@@ -2,6 +2,8 @@ package inputs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
@@ -40,7 +43,9 @@ type file struct {
 	size      int64
 	name      string // for messages
 	table     bool   // no writer changes it
+	parquet   bool   // it is read as a Parquet file
 	deletes   bool   // it holds deletes
+	once      string // set where its version cannot be told: what is fetched is for nobody else
 	footer    bool   // of a Parquet file is wanted, and not more
 }
 
@@ -63,6 +68,7 @@ func Any(sources []*planv1.Source) bool {
 func each(sources []*planv1.Source, f func(file *file, at func(path string))) {
 	for _, src := range sources {
 		table := src.GetTable() != nil
+		parquet := table || parquetReader(src.GetFile().GetFunction())
 		files := src.GetFile().GetFiles()
 		if table {
 			files = src.GetTable().GetFiles()
@@ -73,7 +79,7 @@ func each(sources []*planv1.Source, f func(file *file, at func(path string))) {
 				name = p.GetUri()
 			}
 			if p.GetUri() != "" {
-				f(&file{uri: p.GetUri(), etag: p.GetEtag(), size: p.GetSizeBytes(), name: name, table: table}, func(path string) { p.Path = path })
+				f(&file{uri: p.GetUri(), etag: p.GetEtag(), size: p.GetSizeBytes(), name: name, table: table, parquet: parquet}, func(path string) { p.Path = path })
 			}
 			for _, d := range p.GetDeletes() {
 				if d.GetUri() != "" {
@@ -91,17 +97,21 @@ func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Sour
 		out[n] = proto.CloneOf(src)
 	}
 	wanted := map[string]*file{} // by local path
+	unpinned := uuid.NewString()
 	var err error
 	each(out, func(f *file, at func(string)) {
 		if f.deletes && need == Schemas {
 			return
 		}
-		path, perr := Path(dir, f.uri)
+		path, perr := pathOf(dir, f)
 		if perr != nil && err == nil {
 			err = perr
 		}
 		at(path)
-		f.footer = need == Schemas && f.table && f.size >= wholeBelow
+		f.footer = need == Schemas && f.parquet && f.size >= wholeBelow
+		if f.etag == "" && !f.table { // what was fetched before may be another version
+			f.once = unpinned
+		}
 		if before := wanted[path]; before != nil && (before.etag != f.etag || before.size != f.size) && err == nil {
 			err = fmt.Errorf("%s is wanted in two versions", f.name)
 		}
@@ -126,11 +136,52 @@ func (c *Cache) fetchAll(ctx context.Context, access Access, wanted map[string]*
 	return group.Wait()
 }
 
+// pathOf is where a file is named below dir.
+func pathOf(dir string, f *file) (string, error) {
+	if f.table {
+		return Path(dir, f.uri)
+	}
+	return SourcePath(dir, f.uri)
+}
+
+// parquetReader: as duckdb.IsParquetReader, which the package of a cache need not know.
+func parquetReader(function string) bool {
+	function = strings.ToLower(function)
+	return function == "read_parquet" || function == "parquet_scan"
+}
+
+// SourcePath is where a source of an object store or a web server is named below dir: by its scheme, host or bucket, and key. A part of the key that no local file can be
+// called gets another name; then a number that no other key has stands in front.
+func SourcePath(dir, uri string) (string, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok || !strings.Contains(rest, "/") || strings.ContainsRune(rest, 0) {
+		return "", fmt.Errorf("%q is no URI of an object", uri)
+	}
+	segments, odd := strings.Split(rest, "/"), false
+	for n, s := range segments {
+		switch {
+		case s == "" || s == "." || s == "..":
+			segments[n], odd = "_"+s, true
+		case len(s) > maxName:
+			sum := sha256.Sum256([]byte(s))
+			segments[n], odd = hex.EncodeToString(sum[:])+filepath.Ext(s)[:min(len(filepath.Ext(s)), len(".parquet"))], true
+		}
+	}
+	if odd {
+		sum := sha256.Sum256([]byte(uri))
+		scheme += "-" + hex.EncodeToString(sum[:])
+	}
+	return filepath.Join(dir, scheme, strings.Join(segments, "/")), nil
+}
+
+// maxName is how long a name of a local file can be, in bytes.
+const maxName = 255
+
 // Path is where the object of a URI is named below dir: by its bucket and key, so that what names and directories say is kept.
 func Path(dir, uri string) (string, error) {
 	_, rest, ok := strings.Cut(uri, "://")
 	for s := range strings.SplitSeq(rest, "/") {
-		if s == "" || s == "." || s == ".." || len(s) > 255 || strings.ContainsRune(s, 0) {
+		if s == "" || s == "." || s == ".." || len(s) > maxName || strings.ContainsRune(s, 0) {
 			return "", &Error{
 				Message: fmt.Sprintf("%s: part %q of its name cannot be the name of a local file or directory", uri, bounded(s)),
 				Hint:    "copy the object to a key whose parts between slashes are neither empty, . nor .., and at most 255 bytes long",

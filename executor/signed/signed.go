@@ -14,6 +14,7 @@ import (
 	"time"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
+	"github.com/signet-io/signet/internal/objects"
 )
 
 // What callers tell apart with errors.Is.
@@ -62,7 +63,10 @@ func Unknown(err error) bool {
 }
 
 // Client sends requests. Safe for concurrent use.
-type Client struct{ http *http.Client }
+type Client struct {
+	http *http.Client
+	web  *http.Client // for files of web servers, which are not signed for
+}
 
 const (
 	dialPatience   = 10 * time.Second
@@ -76,11 +80,15 @@ func New() *Client {
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialPatience}).DialContext, TLSHandshakeTimeout: dialPatience, ResponseHeaderTimeout: answerPatience,
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true, // bodies are what is stored
 	}
-	return &Client{http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{http: &http.Client{Transport: t, CheckRedirect: stay}, web: &http.Client{Transport: objects.WebTransport(), CheckRedirect: stay}}
 }
 
 // Close lets go of idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.web.CloseIdleConnections()
+}
 
 // Do sends a request, with more headers that need no signature and a body of a size (nil: none). An answer that is no success is an Error. The caller closes the body
 // of an answer.
@@ -103,7 +111,11 @@ func (c *Client) Do(ctx context.Context, r *executorv1.SignedRequest, more http.
 		req.Header[name] = values
 	}
 	req.Header.Del("Content-Length") // which is the field's
-	resp, err := c.http.Do(req)
+	by := c.http
+	if strings.HasPrefix(r.GetUri(), "http") { // of a web server; s3:// and so on are signed
+		by = c.web
+	}
+	resp, err := by.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

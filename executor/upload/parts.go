@@ -60,7 +60,7 @@ func (u *uploading) begin(ctx context.Context) (id, nonce string, err error) {
 type part struct {
 	Number int    `xml:"PartNumber"`
 	ETag   string `xml:"ETag"`
-	CRC32C string `xml:"ChecksumCRC32C"`
+	CRC32C string `xml:"ChecksumCRC32C,omitempty"` // of a store that keeps checksums by this name
 }
 
 // partSize is how large the parts of a file are, so that there are not too many.
@@ -106,12 +106,25 @@ func (u *uploading) part(ctx context.Context, id string, number int, from, size 
 		if err != nil {
 			return err
 		}
+		if !sent(reqs[0], "X-Amz-Checksum-Crc32c") {
+			out.CRC32C = ""
+		}
 		if out.ETag = resp.Header.Get("ETag"); out.ETag == "" {
 			err = signed.Classify(reqs[0], http.StatusBadGateway, "", "its answer has no ETag")
 		}
 		return errors.Join(err, resp.Body.Close())
 	})
 	return out, err
+}
+
+// sent tells whether a request has a header.
+func sent(r *executorv1.SignedRequest, header string) bool {
+	for name := range r.GetHeaders() {
+		if http.CanonicalHeaderKey(name) == header {
+			return true
+		}
+	}
+	return false
 }
 
 // complete makes the object of the parts. That happens once, whatever is sent again: it uses the upload up. After an answer that was lost the object is looked at.

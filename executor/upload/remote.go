@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -184,12 +185,12 @@ func (u *uploading) whole(ctx context.Context) error {
 	})
 }
 
-// nonceHeader marks an object with the attempt that wrote it. The scheduler signs it.
-const nonceHeader = "X-Amz-Meta-Signet-Put"
+// nonceHeaders mark an object with the attempt that wrote it, in the words of each store. The scheduler signs them.
+var nonceHeaders = []string{"X-Amz-Meta-Signet-Put", "X-Goog-Meta-Signet-Put", "X-Ms-Meta-Signet_put"}
 
 func nonceOf(r *executorv1.SignedRequest) string {
 	for name, value := range r.GetHeaders() {
-		if http.CanonicalHeaderKey(name) == nonceHeader {
+		if slices.Contains(nonceHeaders, http.CanonicalHeaderKey(name)) {
 			return value
 		}
 	}
@@ -203,7 +204,8 @@ func (u *uploading) ours(ctx context.Context, head *executorv1.SignedRequest, no
 		return false, err
 	}
 	defer resp.Body.Close()
-	return nonce != "" && resp.Header.Get(nonceHeader) == nonce && resp.ContentLength == u.size, nil
+	marked := func(name string) bool { return resp.Header.Get(name) == nonce }
+	return nonce != "" && slices.ContainsFunc(nonceHeaders, marked) && resp.ContentLength == u.size, nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

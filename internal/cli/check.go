@@ -16,12 +16,17 @@ const checkPatience = 2 * time.Minute
 
 func (a *app) checkCommand() *cobra.Command {
 	var file, name, output string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "check", Short: "Try the catalogs and stores of a configuration, and say what is wrong", Args: cobra.NoArgs,
-		Long: "Read a configuration, and try what a scheduler will need: each catalog, and the store its tables are in. Nothing is changed but a\n" +
-			"directory .signet-check-… below each warehouse, which is removed again. The exit code is 1 if a step failed.",
+		Long: "Read a configuration, and try what a scheduler and its executors will need: each catalog, the store its tables are in, the requests that are signed for\n" +
+			"executors, sessions of their role, and what each principal may do. Nothing is changed but a directory .signet-check-… below each warehouse, which is\n" +
+			"removed again. The exit code is 1 if a step failed; a warning is no failure.",
 		Example: "  signet check --config signet.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				output = "json"
+			}
 			if err := knownOutput(output); err != nil {
 				return err
 			}
@@ -48,7 +53,8 @@ func (a *app) checkCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration, YAML; none: defaults and SIGNET_* variables")
 	cmd.Flags().StringVar(&name, "catalog", "", "one catalog only")
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json: one document for each step")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as --output json")
 	return cmd
 }
 
@@ -65,7 +71,10 @@ func (a *app) checked(output string, s checkup.Step) {
 		fmt.Fprintf(a.streams.Out, ": %s", s.Detail)
 	}
 	fmt.Fprintln(a.streams.Out)
+	if s.Where != "" {
+		fmt.Fprintf(a.streams.Out, "         at: %s\n", s.Where)
+	}
 	if s.Fix != "" {
-		fmt.Fprintf(a.streams.Out, "         %s\n", s.Fix)
+		fmt.Fprintf(a.streams.Out, "         to do: %s\n", s.Fix)
 	}
 }

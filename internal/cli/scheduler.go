@@ -55,8 +55,8 @@ func (a *app) serve(ctx context.Context, cfg *config.Config) (err error) {
 	stop := s.Stop
 	if cfg.Executors.Local > 0 {
 		join := ""
-		if !cfg.Auth.JoinToken.IsZero() {
-			if join, err = cfg.Auth.JoinToken.Resolve(); err != nil {
+		if token := cfg.Auth.LocalJoin(); !token.IsZero() {
+			if join, err = token.Resolve(); err != nil {
 				return errors.Join(err, stop(expired()))
 			}
 		}

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -86,6 +88,10 @@ func (c *s3Client) explain(ctx context.Context, op, key string, err error) (*Err
 		e.Err = context.Cause(ctx)
 		return e, doubt
 	}
+	if said := new(Answer); errors.As(err, &said) {
+		e.Status, e.Code, e.RequestID = said.Status, clip(said.Code), clip(said.RequestID)
+		return e, c.classify(e, cmp.Or(said.Means, said.Code), "", said.Header)
+	}
 	var re *awshttp.ResponseError
 	var header http.Header
 	if errors.As(err, &re) {
@@ -110,11 +116,21 @@ func (c *s3Client) explain(ctx context.Context, op, key string, err error) (*Err
 
 // answered classifies a failure that the store has told.
 func (c *s3Client) answered(e *Error, message string, header http.Header) verdict {
-	k, known := byCode[e.Code]
+	return c.classify(e, e.Code, message, header)
+}
+
+// classify goes by a code of S3.
+func (c *s3Client) classify(e *Error, code, message string, header http.Header) verdict {
+	k, known := byCode[code]
 	if !known {
 		k = byStatus(e.Status)
 	}
 	e.Err, e.Hint = k.err, k.hint
+	if hint, ok := c.words.Hints[e.Code]; ok {
+		e.Hint = hint
+	} else if hint, ok := c.words.Hints[strconv.Itoa(e.Status)]; ok && !known {
+		e.Hint = hint
+	}
 	if strings.EqualFold(message, e.Code) || message == http.StatusText(e.Status) {
 		message = ""
 	}
@@ -133,7 +149,7 @@ func (c *s3Client) answered(e *Error, message string, header http.Header) verdic
 		}
 	}
 	if errors.Is(e.Err, ErrNoBucket) && c.at.endpoint != "" {
-		e.Hint += ", or " + Endpoint
+		e.Hint += ", or " + c.words.Endpoint
 	}
 	return k.verdict
 }
@@ -172,13 +188,13 @@ func (c *s3Client) unanswered(e *Error, err error) verdict {
 		e.Err, e.Hint = own.err, "the credentials for the store could not be had"
 		return refused
 	case errors.As(err, &dns) && dns.IsNotFound:
-		e.Err, e.Hint = fmt.Errorf("no host %s", dns.Name), "correct "+Endpoint
+		e.Err, e.Hint = fmt.Errorf("no host %s", dns.Name), "correct "+c.words.Endpoint
 		return refused
 	case errors.As(err, &cert):
 		e.Err, e.Hint = cert, "the store's certificate is not trusted on this machine"
 		return refused
 	case errors.As(err, &dial) && dial.Op == "dial":
-		e.Err, e.Hint = dial, "nothing answers there: correct "+Endpoint+", or start the store"
+		e.Err, e.Hint = dial, "nothing answers there: correct "+c.words.Endpoint+", or start the store"
 		return again
 	}
 	e.Err = errors.New(withoutQuery(err.Error()))
@@ -212,6 +228,9 @@ func clip(text string) string {
 	}
 	return withoutQuery(text)
 }
+
+// SourceFailed marks the failure of credentials: nothing was sent.
+func SourceFailed(err error) error { return &sourceError{err} }
 
 // sourceError marks the failure of a Source.
 type sourceError struct{ err error }

@@ -92,7 +92,10 @@ func Renew(ctx context.Context) bool {
 // that is used once.
 const NonceHeader = "x-amz-meta-" + nonceKey
 
-const nonceKey = "signet-put"
+const nonceKey = NonceKey
+
+// NonceKey is its name in the metadata.
+const NonceKey = "signet-put"
 
 // Info describes one object.
 type Info struct {
@@ -188,6 +191,8 @@ type Signed struct {
 	URL    string
 	Header http.Header // to be sent as they are; Host and Content-Length, which are signed too, are not among them
 	Until  time.Time
+	// UploadID: there is nothing to send, URL is empty. The upload has this id, if it was to begin; it vanishes by itself, if it was to be aborted.
+	UploadID string
 }
 
 // String hides the signature.

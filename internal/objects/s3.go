@@ -30,7 +30,8 @@ type s3Client struct {
 	bucket string
 	at     place
 	source Source
-	api    *s3.Client
+	words  Dialect
+	api    API
 	clock  *clock
 	pause  func(ctx context.Context, try int, least time.Duration) error
 	signer *v4.Signer
@@ -39,9 +40,11 @@ type s3Client struct {
 var _ Client = (*s3Client)(nil)
 
 // NewS3 returns a client for one bucket. It sends nothing.
-func NewS3(p Props, bucket string, source Source) (Client, error) { return newS3(p, bucket, source) }
+func NewS3(p Props, bucket string, source Source) (Client, error) {
+	return newS3(p, bucket, source, Dialect{})
+}
 
-func newS3(p Props, bucket string, source Source) (*s3Client, error) {
+func newS3(p Props, bucket string, source Source, words Dialect) (*s3Client, error) {
 	at, err := p.place()
 	if err != nil {
 		return nil, err
@@ -49,11 +52,16 @@ func newS3(p Props, bucket string, source Source) (*s3Client, error) {
 	if bucket == "" {
 		return nil, errors.New("object store: no bucket is named")
 	}
-	c := &s3Client{bucket: bucket, at: at, source: source, clock: &clock{}, pause: pause, signer: v4.NewSigner(func(o *v4.SignerOptions) {
+	words = words.or()
+	c := &s3Client{bucket: bucket, at: at, source: source, words: words, clock: &clock{}, pause: words.Pause, signer: v4.NewSigner(func(o *v4.SignerOptions) {
 		o.DisableURIPathEscaping, o.DisableHeaderHoisting = true, true
 	})}
+	if words.API != nil {
+		c.api, err = words.API(words.Transport(c.clock))
+		return c, err
+	}
 	o := s3.Options{
-		Region: at.region, UsePathStyle: at.pathStyle, HTTPClient: &http.Client{Transport: c.clock, CheckRedirect: noRedirect},
+		Region: at.region, UsePathStyle: at.pathStyle, HTTPClient: &http.Client{Transport: words.Transport(c.clock), CheckRedirect: noRedirect},
 		Retryer: aws.NopRetryer{}, Logger: logging.Nop{},
 		// What has to be checked is given with the request. Trailers, which the SDK would add otherwise, are not known to every store.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
@@ -84,7 +92,7 @@ func unsignedPayload(stack *middleware.Stack) error {
 // noRedirect: signatures are for one host, and a redirect of a store says that the region is another.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (c *s3Client) URI(key string) string { return "s3://" + c.bucket + "/" + key }
+func (c *s3Client) URI(key string) string { return c.words.Scheme + "://" + c.bucket + "/" + key }
 
 // provider is a Source for the SDK.
 type provider struct{ source Source }
@@ -204,3 +212,6 @@ func (k *clock) wrong() bool { return time.Duration(k.ahead.Load()).Abs() > 5*ti
 
 // now is the store's time.
 func (k *clock) now() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) }
+
+// Ahead is how far the store's clock is ahead of this machine's, by its last answer; 0 where that is less than 5 s.
+func (c *s3Client) Ahead() time.Duration { return time.Duration(c.clock.ahead.Load()) }

@@ -30,6 +30,12 @@ func (c *s3Client) sign(ctx context.Context, s Signing) (Signed, error) {
 	if err != nil {
 		return Signed{}, err
 	}
+	if c.words.Sign != nil {
+		if s.Key == "" {
+			return Signed{}, errors.New("no key")
+		}
+		return c.words.Sign(ctx, s, query, c.clock.now())
+	}
 	if c.source == nil {
 		return Signed{}, errors.New("there are no credentials to sign with")
 	}
@@ -114,6 +120,9 @@ func (c *s3Client) locate(ctx context.Context, key string) (*url.URL, error) {
 	}
 	return &u, nil
 }
+
+// Escape encodes a key as paths of signed requests have it.
+func Escape(key string) string { return escape(key) }
 
 // escape encodes a key once, as signatures want it: everything but letters, digits, - . _ ~ and the slash.
 func escape(key string) string {

@@ -93,7 +93,7 @@ func split(uri string) (scheme, authority, path string, err error) {
 	}
 	known, ok := spellings[strings.ToLower(scheme)]
 	if !ok {
-		return "", "", "", fmt.Errorf("%s: scheme %s: file:// and s3:// are served: %w", uri, scheme, ErrUnsupported)
+		return "", "", "", fmt.Errorf("%s: scheme %s: file://, s3://, gs:// and abfss:// are served: %w", uri, scheme, ErrUnsupported)
 	}
 	if known == File {
 		return splitLocal(uri, rest)

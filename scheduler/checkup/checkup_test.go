@@ -39,7 +39,7 @@ func TestRun_TriesEverythingAndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ok, text := steps(t, target(t, dir))
 	assert.True(t, ok)
-	assert.Equal(t, "ok open\nok list namespaces\nok open storage\nok write\nok write only what is not there\nok read\nok list\nok remove\n", text)
+	assert.Equal(t, "ok open\nok list namespaces\nok open storage\nok write\nok write only what is not there\nok read\nok list\nok remove\nok permissions\n", text)
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
 	assert.Empty(t, left)
@@ -50,13 +50,13 @@ func TestRun_TheFirstFailureEndsWhatDependsOnIt(t *testing.T) {
 	x.Open = func(context.Context) (catalog.Catalog, error) { return nil, errors.New("nobody is there") }
 	ok, text := steps(t, x)
 	assert.False(t, ok)
-	assert.Equal(t, "failed open\n", text)
+	assert.Equal(t, "failed open\nok permissions\n", text)
 
 	x = target(t, t.TempDir())
 	x.Warehouse = "main"
 	ok, text = steps(t, x)
 	assert.True(t, ok)
-	assert.Equal(t, "ok open\nok list namespaces\nskipped storage\n", text)
+	assert.Equal(t, "ok open\nok list namespaces\nskipped storage\nok permissions\n", text)
 
 	file := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -37,5 +37,5 @@ func (v *validator) certificates(c *Config) {
 // principal checks the name of one.
 func (v *validator) principal(key, name string) {
 	v.check(name != "" && len(name) <= 128, key+".principal", name, "want a name of at most 128 bytes")
-	v.check(!reserved(name), key+".principal", name, "names that begin with "+ReservedPrincipals+" are the scheduler's own")
+	v.check(!Reserved(name), key+".principal", name, "names that begin with "+ReservedPrincipals+" are the scheduler's own")
 }

@@ -44,10 +44,13 @@ func (t TLS) Enabled() bool { return t.Cert != "" }
 
 // Auth says who may connect. Without it only loopback is served.
 type Auth struct {
-	JoinToken Secret  `koanf:"join_token"` // executors show it
-	Tokens    []Token `koanf:"tokens"`     // clients show one
+	JoinToken  Secret      `koanf:"join_token"`  // executors show it
+	JoinTokens []JoinToken `koanf:"join_tokens"` // or one of these
+	Tokens     []Token     `koanf:"tokens"`      // clients show one
 	// Certificates are clients that are known by the certificate that they show (tls.client_ca), without a token.
 	Certificates []Certificate `koanf:"certificates"`
+	// OIDC are issuers of tokens that clients may show instead.
+	OIDC []OIDC `koanf:"oidc"`
 }
 
 // Token is one client's bearer token; jobs belong to its principal.
@@ -70,7 +73,7 @@ type Certificate struct {
 }
 
 // Asked says whether clients have to show who they are.
-func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 0 }
+func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 0 || len(a.OIDC) > 0 }
 
 // Kinds of catalog.
 const (
@@ -122,11 +125,13 @@ const (
 	CredentialsAuto      = "auto"
 	CredentialsSTS       = "sts"
 	CredentialsPresigned = "presigned"
+	CredentialsVended    = "vended"
 )
 
-// Credentials say how an executor may write the files of one attempt: by a session of a role, narrowed to the attempt's prefix, or by requests that the scheduler has signed.
+// Credentials say how an executor may write the files of one attempt: by a session of a role, narrowed to the attempt's prefix, or by requests that the scheduler has signed,
+// with the operator's keys or with those that a rest catalog gives for a table.
 type Credentials struct {
-	// Mode is auto (sts with a role, else presigned), sts or presigned.
+	// Mode is auto (sts with a role, else presigned), sts, presigned or vended.
 	Mode string `koanf:"mode"`
 	// RoleARN of the role that sessions are made of.
 	RoleARN string `koanf:"role_arn"`
@@ -134,6 +139,8 @@ type Credentials struct {
 	STSEndpoint string `koanf:"sts_endpoint"`
 	// ExternalID is what the role's trust policy may ask for.
 	ExternalID string `koanf:"external_id"`
+	// TrustEndpoint lets a rest catalog name a store (s3.endpoint) on another host than its own, in mode vended.
+	TrustEndpoint bool `koanf:"trust_endpoint"`
 	// Duration of a session or a signature: 15m to 1h.
 	Duration time.Duration `koanf:"duration"`
 }
@@ -143,12 +150,6 @@ type CatalogTLS struct {
 	CA   string `koanf:"ca" kind:"path"`
 	Cert string `koanf:"cert" kind:"path"`
 	Key  string `koanf:"key" kind:"path"`
-}
-
-// Sources says which local files statements may read. Signet's own files, /proc, /sys, /dev and /run are denied always.
-type Sources struct {
-	Roots []string `koanf:"roots" kind:"path"` // if set, only files below these
-	Deny  []string `koanf:"deny" kind:"path"`  // never files below these
 }
 
 // Plugins says where sink plugins are and what they may ask for.

@@ -83,6 +83,9 @@ func (d *decoder) plain(key string, in any, v reflect.Value, isPath bool) {
 	case reflect.Slice:
 		d.list(key, in, v, isPath)
 	case reflect.String:
+		if at, isTime := in.(time.Time); isTime { // as YAML takes it where it stands without quotes
+			in = at.Format(time.RFC3339)
+		}
 		s, ok := in.(string)
 		switch {
 		case !ok:

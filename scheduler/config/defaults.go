@@ -200,12 +200,20 @@ func (c *Config) eachSecret(f func(key string, s Secret)) {
 		}
 	}
 	visit("auth.join_token", c.Auth.JoinToken)
+	for i, t := range c.Auth.JoinTokens {
+		visit(fmt.Sprintf("auth.join_tokens[%d].token", i), t.Token)
+	}
 	for i, t := range c.Auth.Tokens {
 		visit(fmt.Sprintf("auth.tokens[%d].token", i), t.Token)
 	}
 	for _, name := range sortedKeys(c.Catalogs) {
 		for _, k := range sortedKeys(c.Catalogs[name].Secret) {
 			visit("catalogs."+name+".secret."+k, c.Catalogs[name].Secret[k])
+		}
+	}
+	for i, r := range c.Sources.Remote {
+		for _, k := range sortedKeys(r.Secret) {
+			visit(fmt.Sprintf("sources.remote[%d].secret.%s", i, k), r.Secret[k])
 		}
 	}
 	for _, k := range sortedKeys(c.Lineage.Headers) {

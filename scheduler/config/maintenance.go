@@ -44,4 +44,5 @@ func (v *validator) maintenance(key string, c *Catalog) {
 	v.check(s.AfterCommits >= 0 && s.AfterCommits <= maxAfterCommits, key+".after_commits", s.AfterCommits, fmt.Sprintf("want 1 to %d, or 0 for never", maxAfterCommits))
 }
 
-func reserved(principal string) bool { return strings.HasPrefix(principal, ReservedPrincipals) }
+// Reserved says that a principal is the scheduler's own: nobody else can be it.
+func Reserved(principal string) bool { return strings.HasPrefix(principal, ReservedPrincipals) }

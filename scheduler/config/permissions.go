@@ -54,6 +54,51 @@ func (c *Catalog) AllowsAnything(principal string) bool {
 	return !c.Restricted() || principal == MaintenancePrincipal || slices.ContainsFunc(c.Permissions, func(p Permission) bool { return matchesAny(p.Principals, principal) })
 }
 
+// Grants says in words what permissions let a principal do, and where: one line for each entry that names it.
+func (c *Catalog) Grants(principal string) []string {
+	var out []string
+	for _, p := range c.Permissions {
+		if matchesAny(p.Principals, principal) {
+			where := "every schema"
+			if p.Schemas != nil {
+				where = strings.Join(p.Schemas, ", ")
+			}
+			out = append(out, strings.Join(p.Allow, ", ")+" in "+where)
+		}
+	}
+	return out
+}
+
+// Principals are those that are known by name: of tokens, certificates, and of the catalog's permissions where an entry is no pattern.
+func (c *Config) Principals(catalog string) []string {
+	var out []string
+	for _, t := range c.Auth.Tokens {
+		out = append(out, t.Principal)
+	}
+	for _, e := range c.Auth.Certificates {
+		out = append(out, e.Principal)
+	}
+	for _, o := range c.Auth.OIDC {
+		out = append(out, o.Operators...)
+	}
+	for _, p := range c.Catalogs[catalog].Permissions {
+		for _, name := range p.Principals {
+			if !strings.Contains(name, "*") {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Knows says whether a caller can be the principal.
+func (c *Config) Knows(principal string) bool {
+	return slices.ContainsFunc(c.Auth.OIDC, func(o OIDC) bool { return strings.HasPrefix(principal, o.Prefix()) }) ||
+		slices.ContainsFunc(c.Auth.Tokens, func(t Token) bool { return t.Principal == principal }) ||
+		slices.ContainsFunc(c.Auth.Certificates, func(e Certificate) bool { return e.Principal == principal })
+}
+
 func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
 }
@@ -105,15 +150,24 @@ func (v *validator) names(key string, list []string, mayMiss bool) {
 // RestrictedPaths are the local directories of catalogs with permissions: whoever could read files there, would read tables past them.
 func (c *Config) RestrictedPaths() []string {
 	var out []string
-	for _, name := range sortedKeys(c.Catalogs) {
-		cat := c.Catalogs[name]
-		if !cat.Restricted() {
-			continue
+	for _, place := range c.restricted() {
+		if path, ok := strings.CutPrefix(place, "file://"); ok {
+			out = append(out, path)
 		}
-		for _, place := range append([]string{cat.Warehouse, cat.Root}, cat.DataPaths...) {
-			if path, ok := strings.CutPrefix(place, "file://"); ok {
-				out = append(out, path)
-			}
+	}
+	return out
+}
+
+// RestrictedPlaces are the same in object stores.
+func (c *Config) RestrictedPlaces() []string {
+	return slices.DeleteFunc(c.restricted(), func(p string) bool { return !strings.HasPrefix(p, "s3://") })
+}
+
+func (c *Config) restricted() []string {
+	var out []string
+	for _, name := range sortedKeys(c.Catalogs) {
+		if cat := c.Catalogs[name]; cat.Restricted() {
+			out = append(append(out, cat.Warehouse, cat.Root), cat.DataPaths...)
 		}
 	}
 	return out

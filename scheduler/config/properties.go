@@ -22,6 +22,7 @@ type property struct {
 const headerPrefix = "header."
 
 var properties = []property{
+	{name: "prefix", of: CatalogREST},
 	{name: "oauth2-server-uri", of: CatalogREST, check: isURL},
 	{name: "scope", of: CatalogREST},
 	{name: "audience", of: CatalogREST},
@@ -51,6 +52,15 @@ var properties = []property{
 	{name: "s3.access-key-id", secret: true},
 	{name: "s3.secret-access-key", secret: true},
 	{name: "s3.session-token", secret: true},
+
+	{name: "gcs.service.host", check: isURL},
+	{name: "gcs.project-id"},
+	{name: "gcs.user-project"},
+	{name: "gcs.no-auth", check: isBool},
+	{name: "gcs.impersonate.service-account"},
+	{name: "gcs.oauth2.token-expires-at", check: isMillis},
+	{name: "gcs.oauth2.token", secret: true},
+	{name: "gcs.jsonkey", secret: true},
 }
 
 func isURL(s string) string {
@@ -60,6 +70,13 @@ func isURL(s string) string {
 	}
 	if u.User != nil {
 		return "must not hold a user or password"
+	}
+	return ""
+}
+
+func isMillis(s string) string {
+	if _, err := strconv.ParseInt(s, 10, 64); err != nil {
+		return "want milliseconds since 1970"
 	}
 	return ""
 }
@@ -210,14 +227,21 @@ func (c *Credentials) fill() {
 	}
 }
 
-func (v *validator) credentials(key string, c Credentials) {
-	v.oneOf(key+".mode", c.Mode, CredentialsAuto, CredentialsSTS, CredentialsPresigned)
+func (v *validator) credentials(key string, c Credentials, rest bool) {
+	modes := []string{CredentialsAuto, CredentialsSTS, CredentialsPresigned}
+	if rest {
+		modes = append(modes, CredentialsVended)
+	}
+	v.oneOf(key+".mode", c.Mode, modes...)
 	v.check(c.Duration >= minCredentials && c.Duration <= maxCredentials, key+".duration", c.Duration, fmt.Sprintf("want %s to %s", minCredentials, maxCredentials))
 	if c.Mode == CredentialsSTS && c.RoleARN == "" {
 		v.say(key+".role_arn", "missing; sessions are made of a role, arn:aws:iam::ACCOUNT:role/NAME")
 	}
-	if c.Mode == CredentialsPresigned && c.RoleARN != "" {
-		v.say(key+".role_arn", "is not for mode presigned")
+	if (c.Mode == CredentialsPresigned || c.Mode == CredentialsVended) && c.RoleARN != "" {
+		v.say(key+".role_arn", "is not for mode "+c.Mode)
+	}
+	if c.TrustEndpoint && c.Mode != CredentialsVended {
+		v.say(key+".trust_endpoint", "is for mode vended, in which a catalog of type rest names the store")
 	}
 	v.check(c.RoleARN == "" || strings.HasPrefix(c.RoleARN, "arn:") && strings.Contains(c.RoleARN, ":role/"), key+".role_arn", c.RoleARN, "want arn:aws:iam::ACCOUNT:role/NAME")
 	if c.STSEndpoint != "" {

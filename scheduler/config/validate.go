@@ -29,11 +29,14 @@ func (c *Config) Validate() error {
 	v.tls(c)
 	v.tokens(c.Auth.Tokens)
 	v.certificates(c)
+	v.joinTokens(c.Auth.JoinTokens)
+	v.oidc(&c.Auth)
 	for _, name := range sortedKeys(c.Catalogs) {
 		cat := c.Catalogs[name]
 		v.catalog("catalogs."+name, &cat)
 		c.Catalogs[name] = cat
 	}
+	v.sources(&c.Sources)
 	for _, sink := range sortedKeys(c.Plugins.Dial) {
 		for _, name := range sortedKeys(c.Plugins.Dial[sink]) {
 			key := "plugins.dial." + sink + "." + name
@@ -107,7 +110,7 @@ func (c *Config) Missing(listen string, executors bool) string {
 	if !c.TLS.Enabled() {
 		missing = append(missing, "tls.cert and tls.key")
 	}
-	if executors && c.Auth.JoinToken.IsZero() {
+	if executors && !c.Auth.JoinAsked() {
 		missing = append(missing, "auth.join_token")
 	}
 	if !c.Auth.Asked() {
@@ -177,7 +180,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.places(key, c)
 		v.absent(key, "sql", map[string]string{"sink": c.Sink, "root": c.Root, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
 		v.properties(key, c, "password")
-		v.credentials(key+".credentials", c.Credentials)
+		v.credentials(key+".credentials", c.Credentials, false)
 	case CatalogREST:
 		v.check(isURL(c.URI) == "", key+".uri", withoutUser(c.URI), "want the address in front of /v1, like https://catalog.example.org/api; secrets are written under secret")
 		if strings.Contains(c.Warehouse, "://") {
@@ -186,7 +189,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 		v.places(key, c)
 		v.absent(key, "rest", map[string]string{"sink": c.Sink, "root": c.Root, "name": c.Name})
 		v.properties(key, c)
-		v.credentials(key+".credentials", c.Credentials)
+		v.credentials(key+".credentials", c.Credentials, true)
 		v.catalogTLS(key+".tls", c)
 	case CatalogGlue:
 		v.place(key+".warehouse", &c.Warehouse)
@@ -195,7 +198,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 			"uri": c.URI, "sink": c.Sink, "root": c.Root, "name": c.Name, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key,
 		})
 		v.properties(key, c)
-		v.credentials(key+".credentials", c.Credentials)
+		v.credentials(key+".credentials", c.Credentials, false)
 		if c.Properties["glue.region"] == "" && c.Properties["s3.region"] == "" && c.Properties["glue.endpoint"] == "" {
 			v.say(key+".properties.glue.region", "missing; the region of the Data Catalog, like eu-west-1")
 		}
@@ -293,6 +296,8 @@ func (v *validator) places(key string, c *Catalog) {
 
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
+var googleBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
+
 // place wants a local directory, or a prefix of a bucket, and brings it into its one form.
 func (v *validator) place(key string, loc *string) {
 	scheme, rest, ok := strings.Cut(*loc, "://")
@@ -305,11 +310,13 @@ func (v *validator) place(key string, loc *string) {
 	}
 	bucket, prefix, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
 	switch {
-	case scheme != "s3":
-		v.check(false, key, *loc, "want file:///dir or s3://bucket/prefix")
+	case scheme != "s3" && scheme != "gs":
+		v.check(false, key, *loc, "want file:///dir, s3://bucket/prefix or gs://bucket/prefix")
 	case strings.Contains(bucket, "@"):
-		v.say(key, "must not hold a user or password; write s3://bucket/prefix, and keys under secret")
-	case !bucketName.MatchString(bucket):
+		v.say(key, "must not hold a user or password; write "+scheme+"://bucket/prefix, and keys under secret")
+	case scheme == "gs" && !googleBucket.MatchString(bucket):
+		v.check(false, key, *loc, "want gs://bucket/prefix, with a bucket of 3 to 222 of a-z, 0-9, ., _ and -")
+	case scheme == "s3" && !bucketName.MatchString(bucket):
 		v.check(false, key, *loc, "want s3://bucket/prefix, with a bucket of 3 to 63 of a-z, 0-9, . and -")
 	case prefix != "" && slices.ContainsFunc(strings.Split(prefix, "/"), badSegment):
 		v.check(false, key, *loc, "must have no empty segment, no . and .. and no control character in its path")

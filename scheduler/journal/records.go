@@ -146,6 +146,7 @@ type Attempt struct {
 	Prefix   string    `json:"prefix,omitempty"`
 	Location string    `json:"location,omitempty"` // of the table: the store that holds the prefix
 	Catalog  string    `json:"catalog,omitempty"`
+	Ident    []string  `json:"ident,omitempty"` // of the table, whose credentials reach the prefix where a catalog gives some
 	Executor string    `json:"executor,omitempty"`
 	Launched time.Time `json:"launched"`
 	// Generation of what it reads: attempts of two are never mixed (S73).
@@ -183,6 +184,7 @@ type Duty struct {
 	Prefix    string    `json:"prefix"`
 	Catalog   string    `json:"catalog"`
 	Location  string    `json:"location"`
+	Ident     []string  `json:"ident,omitempty"` // of the table; empty: the operator's credentials reach the prefix
 	Job       string    `json:"job"`
 	Attempt   string    `json:"attempt"`
 	Executor  string    `json:"executor,omitempty"`

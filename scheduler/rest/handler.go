@@ -153,12 +153,23 @@ func (a *api) principal(w http.ResponseWriter, r *http.Request) (string, bool) {
 	if v := r.Header.Values("Authorization"); len(v) == 1 && len(v[0]) > 7 && strings.EqualFold(v[0][:7], "bearer ") {
 		token = v[0][7:]
 	}
-	who, why := a.cfg.Authenticate(r, token)
-	if who == "" {
+	who, no := a.cfg.Authenticate(r, token)
+	switch {
+	case no == nil:
+	case no.Unavailable:
+		w.Header().Set("Retry-After", "5")
+		problem(w, http.StatusServiceUnavailable, "unavailable", no.Why)
+	default:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="signet"`)
-		problem(w, http.StatusUnauthorized, "unauthenticated", why)
+		problem(w, http.StatusUnauthorized, "unauthenticated", no.Why)
 	}
-	return who, who != ""
+	return who, no == nil
+}
+
+// Refusal says why a request has no principal.
+type Refusal struct {
+	Why         string
+	Unavailable bool // who could tell does not answer: the same request may go through later
 }
 
 func write(w http.ResponseWriter, status int, v any) {

@@ -85,11 +85,17 @@ func serve(t *testing.T, open bool) *fixture {
 	f := &fixture{board: &board{}, counts: map[string]int{}}
 	s, err := Listen(t.Context(), "127.0.0.1:0", Config{
 		Backend: f.board, Open: open, Logger: slog.New(slog.DiscardHandler),
-		Authenticate: func(_ *http.Request, token string) (string, string) {
-			if open {
-				return "ann", ""
+		Authenticate: func(_ *http.Request, token string) (string, *Refusal) {
+			who := map[string]string{"a-token": "ann", "b-token": "bob"}[token]
+			switch {
+			case open:
+				return "ann", nil
+			case token == "later":
+				return "", &Refusal{Why: "nobody knows yet", Unavailable: true}
+			case who == "":
+				return "", &Refusal{Why: "nobody has this token"}
 			}
-			return map[string]string{"a-token": "ann", "b-token": "bob"}[token], "nobody has this token"
+			return who, nil
 		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -167,6 +173,7 @@ func TestAPI_AnswersAreAsDescribed(t *testing.T) {
 		a := try("GET", route, path, "", "", 401)
 		require.Contains(t, a.header.Get("WWW-Authenticate"), "Bearer")
 		try("GET", route, path, "other", "", 401)
+		require.Equal(t, "5", try("GET", route, path, "later", "", 503).header.Get("Retry-After"))
 		if strings.Contains(route, "{id}") {
 			try("GET", route, path, "b-token", "", 404)
 			try("GET", route, strings.Replace(route, "{id}", "..%2f..", 1), "a-token", "", 404)
@@ -187,6 +194,7 @@ func TestAPI_AnswersAreAsDescribed(t *testing.T) {
 		return try("PATCH", "/api/job/{id}", "/api/job/j1", token, body, want, header...)
 	}
 	patch("", cancelBody, 401)
+	patch("later", cancelBody, 503)
 	patch("b-token", cancelBody, 404)
 	for _, body := range []string{`{"state":"running"}`, `{}`, `{"state":"cancelled","also":1}`, `[1]`, `{"state"`, cancelBody + cancelBody, ``} {
 		patch("a-token", body, 400, "Content-Type", "application/json")

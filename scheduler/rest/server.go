@@ -39,7 +39,7 @@ type Filter struct {
 type Config struct {
 	Backend Backend
 	// Authenticate gives the principal of a request and its bearer token, which is "" where none was sent. No principal: why it is not known here.
-	Authenticate func(r *http.Request, token string) (principal, why string)
+	Authenticate func(r *http.Request, token string) (principal string, no *Refusal)
 	// Open says that no tokens are asked: everybody on this machine is the local principal.
 	Open bool
 	// Metrics serves /api/metrics.

@@ -18,7 +18,10 @@ import (
 )
 
 // Resolver resolves names under one set of rules. It is safe for concurrent use.
-type Resolver struct{ rules rules }
+type Resolver struct {
+	rules   rules
+	remotes *remotes
+}
 
 // New checks and resolves the rules.
 func New(r Rules) (*Resolver, error) {
@@ -26,10 +29,14 @@ func New(r Rules) (*Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Resolver{rules: compiled}, nil
+	remotes, err := newRemotes(r.Remote, r.RemoteTables)
+	if err != nil {
+		return nil, err
+	}
+	return &Resolver{rules: compiled, remotes: remotes}, nil
 }
 
-// Resolve pins the files that the names and patterns stand for. Relative names are relative to baseDir, which must be absolute if
+// Resolve pins the files that the names and patterns stand for: local ones, and those below the prefixes in object stores and on web servers. Relative names are relative to baseDir, which must be absolute if
 // there are any. A name that exists is taken as it is; others are patterns in DuckDB's syntax: * ? [a-z] [!a] and **.
 // Each of them must yield a file.
 func (r *Resolver) Resolve(ctx context.Context, baseDir string, names []string) ([]*planv1.PinnedFile, error) {
@@ -49,11 +56,14 @@ func (r *Resolver) Resolve(ctx context.Context, baseDir string, names []string) 
 	for _, f := range byPath {
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b *planv1.PinnedFile) int { return strings.Compare(a.GetPath(), b.GetPath()) })
+	slices.SortFunc(out, func(a, b *planv1.PinnedFile) int { return strings.Compare(sortKey(a), sortKey(b)) })
 	return out, nil
 }
 
 func (r *Resolver) resolve(ctx context.Context, baseDir, name string, out map[string]*planv1.PinnedFile) error {
+	if isRemote(name) {
+		return r.resolveRemote(ctx, name, out)
+	}
 	local, err := localName(name)
 	if err != nil {
 		return err
@@ -131,13 +141,16 @@ func (r *Resolver) add(shown, path string, out map[string]*planv1.PinnedFile) er
 		return err
 	}
 	if _, known := out[real]; !known && len(out) >= r.rules.max {
-		return fmt.Errorf("%q: more than %d files in one statement: %w; use a narrower pattern and several statements, or raise limits.max_source_files",
-			shown, r.rules.max, ErrTooMany)
+		return tooMany(shown, r.rules.max)
 	} else if !known {
 		out[real] = &planv1.PinnedFile{Path: real, SizeBytes: fi.Size(), MtimeNanos: fi.ModTime().UnixNano(), Name: shown}
 		out[real].Inode, out[real].CtimeNanos = pin.Of(fi)
 	}
 	return nil
+}
+
+func tooMany(shown string, limit int) error {
+	return fmt.Errorf("%q: more than %d files in one statement: %w; use a narrower pattern and several statements, or raise limits.max_source_files", shown, limit, ErrTooMany)
 }
 
 func checkKind(shown string, fi fs.FileInfo) error {
@@ -189,7 +202,7 @@ func localName(name string) (string, error) {
 		}
 		return "/" + path, nil
 	case ok && isScheme(scheme):
-		return "", fmt.Errorf("%q: %s:// is not supported so far: %w; sources are local files: a path, a pattern, or file:///path", name, scheme, ErrUnsupported)
+		return "", fmt.Errorf("%q: %s:// is not supported so far: %w; sources are local files (a path, a pattern, or file:///path), s3:// and https://", name, scheme, ErrUnsupported)
 	}
 	return name, nil
 }
@@ -219,8 +232,11 @@ func plainError(err error) error {
 	return err
 }
 
-// Changed says whether a pinned file is not what it was, by name.
-func Changed(f *planv1.PinnedFile) error {
+// Changed says whether a pinned file is not what it was, by name: ErrChanged. Of a remote one it may not be possible to tell.
+func (r *Resolver) Changed(ctx context.Context, f *planv1.PinnedFile) error {
+	if f.GetUri() != "" {
+		return r.changedRemote(ctx, f)
+	}
 	fi, err := os.Lstat(f.GetPath())
 	switch {
 	case err != nil && isAbsent(err):

@@ -20,6 +20,10 @@ type Rules struct {
 	Own []string
 	// Tables are directories with the files of tables that not everybody may read: they are read by the tables' names only.
 	Tables []string
+	// Remote are the only places in object stores and on web servers that sources may lie below.
+	Remote []Remote
+	// RemoteTables are places among them with the files of tables that not everybody may read.
+	RemoteTables []string
 	// MaxFiles bounds the files of one statement; 100,000 if 0.
 	MaxFiles int
 }

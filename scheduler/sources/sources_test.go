@@ -139,9 +139,10 @@ func TestResolve_Refuses(t *testing.T) {
 		"fifo":                   {ErrInvalid, []string{"not a regular file"}},
 		"f*":                     {ErrInvalid, []string{"not a regular file"}},
 		"*.lnk":                  {ErrNotFound, []string{"dangling.lnk", "leads to nothing"}},
-		"s3://bucket/x.parquet":  {ErrUnsupported, []string{"s3://", "local files"}},
-		"https://h/x.parquet":    {ErrUnsupported, []string{"https://"}},
-		"HTTP://h/x.parquet":     {ErrUnsupported, []string{"HTTP://"}},
+		"gs://bucket/x.parquet":  {ErrUnsupported, []string{"gs://", "local files"}},
+		"s3://bucket/x.parquet":  {ErrDenied, []string{"s3://", "sources.remote lists no place"}},
+		"https://h/x.parquet":    {ErrDenied, []string{"https://"}},
+		"HTTP://h/x.parquet":     {ErrDenied, []string{"HTTP://"}},
 		"file://host/x.parquet":  {ErrUnsupported, []string{`"host"`, "file:///path"}},
 		strings.Repeat("x", 300): {ErrNotFound, []string{"no such file"}},
 	} {
@@ -258,7 +259,7 @@ func TestChanged(t *testing.T) {
 	pin := func() *planv1.PinnedFile {
 		files, err := r.Resolve(t.Context(), dir, []string{"a.csv"})
 		require.NoError(t, err)
-		require.NoError(t, Changed(files[0]))
+		require.NoError(t, r.Changed(t.Context(), files[0]))
 		return files[0]
 	}
 	for name, change := range map[string]func() error{
@@ -272,7 +273,7 @@ func TestChanged(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("x"), 0o644))
 		f := pin()
 		require.NoError(t, change())
-		err := Changed(f)
+		err := r.Changed(t.Context(), f)
 		require.ErrorIs(t, err, ErrChanged, name)
 		assert.Contains(t, err.Error(), `"a.csv"`, name)
 	}

@@ -83,9 +83,16 @@ func resolved(location string) string {
 	return realPath(path)
 }
 
-// Below reports whether a resolved path is below one of some directories, which are local paths or file:// URIs; links of theirs are followed.
+// Below reports whether a resolved path, or an object, is below one of some places: directories, which are local paths or file:// URIs, whose links are followed, or
+// prefixes of buckets.
 func (r *Resolver) Below(path string, places ...string) bool {
 	for _, p := range places {
+		if isRemote(path) {
+			if below, err := uri.Below(p, path); err == nil && len(below) > 0 && isRemote(p) {
+				return true
+			}
+			continue
+		}
 		if dir := resolved(p); dir != "" {
 			if _, ok := within([]string{dir}, path); ok && path != dir {
 				return true

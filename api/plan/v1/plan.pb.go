@@ -3391,6 +3391,7 @@ type TableScan struct {
 	RowLineage    bool          `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`  // the format numbers the table's rows
 	TotalFiles    int64         `protobuf:"varint,10,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; more than files if a filter has left some out; -1: not known
 	Catalog       string        `protobuf:"bytes,11,opt,name=catalog,proto3" json:"catalog,omitempty"`                          // whose store has the files that have a uri
+	Ident         []string      `protobuf:"bytes,12,rep,name=ident,proto3" json:"ident,omitempty"`                              // namespace parts and name: the table for whose files a catalog may give credentials
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3500,6 +3501,13 @@ func (x *TableScan) GetCatalog() string {
 		return x.Catalog
 	}
 	return ""
+}
+
+func (x *TableScan) GetIdent() []string {
+	if x != nil {
+		return x.Ident
+	}
+	return nil
 }
 
 // FieldNames are the names that a field has, or had, where it has no id.
@@ -5505,7 +5513,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8d\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x03\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
@@ -5520,7 +5528,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\vtotal_files\x18\n" +
 	" \x01(\x03R\n" +
 	"totalFiles\x12\x18\n" +
-	"\acatalog\x18\v \x01(\tR\acatalog\"=\n" +
+	"\acatalog\x18\v \x01(\tR\acatalog\x12\x14\n" +
+	"\x05ident\x18\f \x03(\tR\x05ident\"=\n" +
 	"\n" +
 	"FieldNames\x12\x19\n" +
 	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x14\n" +

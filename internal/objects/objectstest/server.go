@@ -34,7 +34,9 @@ type Server struct {
 	ahead    time.Duration
 	pageSize int
 	empty    bool
+	accounts map[string]*Account // by key; nil: anybody
 	store    http.Handler
+	words    func(w http.ResponseWriter, r *http.Request, s3 http.HandlerFunc) // of another store; nil: S3's
 	complete sync.Mutex
 }
 
@@ -114,6 +116,8 @@ type Fault struct {
 	Retry  int    // Retry-After, in seconds
 	Region string // x-amz-bucket-region
 	Body   int    // with Apply and no Status: so many bytes of the answer come before the connection breaks
+
+	sts bool // it answers as STS does
 }
 
 // Fail adds faults. Of several that match, the first one counts.
@@ -177,6 +181,10 @@ func (s *Server) fault(r *http.Request) *active {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == tokenPath || r.URL.Path == signPath { // of others than the store
+		s.serve(w, r)
+		return
+	}
 	f := s.fault(r)
 	w.Header().Set("Date", s.Now().UTC().Format(http.TimeFormat))
 	if f == nil {
@@ -223,13 +231,34 @@ func (f *Fault) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(f.Status)
+	if f.sts {
+		fmt.Fprintf(w, `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>injected</Message></Error></ErrorResponse>`, f.Code)
+		return
+	}
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>injected</Message><RequestId>request-7</RequestId></Error>`, f.Code)
 }
 
-// serve adds to the store in memory what it lacks: pages that are empty, and a condition of completed uploads.
+// serve answers in the words of the store that it is.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.words != nil {
+		s.words(w, r, s.serveS3)
+		return
+	}
+	s.serveS3(w, r)
+}
+
+// serveS3 adds to the store in memory what it lacks: accounts, pages that are empty, and a condition of completed uploads.
+func (s *Server) serveS3(w http.ResponseWriter, r *http.Request) {
+	by, refused := s.refuses(r)
+	if refused != nil {
+		refused.answer(w, r)
+		return
+	}
 	q := r.URL.Query()
 	switch {
+	case r.Method == http.MethodPost && r.URL.Path == "/" && by != nil:
+		s.assume(w, r, by)
+		return
 	case q.Get("list-type") == "2":
 		if s.page(w, r) {
 			return

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,8 +48,9 @@ func Binary() string {
 	return p
 }
 
-// Start starts SeaweedFS with an empty store. Where it was not built the test is skipped, unless SIGNET_REQUIRE_SERVERS is set.
-func Start(t testing.TB) *Server {
+// Start starts SeaweedFS with an empty store, and with more warehouses of its REST catalog, if some are named. Where it was not built the test is skipped, unless
+// SIGNET_REQUIRE_SERVERS is set.
+func Start(t testing.TB, warehouses ...string) *Server {
 	t.Helper()
 	bin := Binary()
 	if bin == "" {
@@ -73,7 +76,7 @@ func Start(t testing.TB) *Server {
 	}
 	s.Endpoint, s.REST = fmt.Sprintf("http://127.0.0.1:%d", s3), fmt.Sprintf("http://127.0.0.1:%d", rest)
 	args = append([]string{"mini", "-dir=" + filepath.Join(dir, "data"), "-ip=127.0.0.1", "-ip.bind=127.0.0.1"}, args...)
-	args = append(args, "-s3.port.lance=0", "-admin.ui=false", "-webdav=false", "-s3.config="+iam, "-s3.iam.config="+iam, "-s3.iceberg.credentialRole="+s.RoleARN, "-tableBucket="+Warehouse)
+	args = append(args, "-s3.port.lance=0", "-admin.ui=false", "-webdav=false", "-s3.config="+iam, "-s3.iam.config="+iam, "-s3.iceberg.credentialRole="+s.RoleARN, "-tableBucket="+strings.Join(append([]string{Warehouse}, warehouses...), ","))
 	log, err := os.Create(s.Log)
 	require.NoError(t, err)
 	defer log.Close()
@@ -90,7 +93,7 @@ func Start(t testing.TB) *Server {
 		<-ended
 		_ = os.RemoveAll(dir)
 	})
-	s.await(t, ended)
+	s.await(t, ended, append([]string{Warehouse}, warehouses...))
 	return s
 }
 
@@ -108,7 +111,7 @@ func (s *Server) identities() any {
 	}
 }
 
-func (s *Server) await(t testing.TB, ended <-chan struct{}) {
+func (s *Server) await(t testing.TB, ended <-chan struct{}, warehouses []string) {
 	t.Helper()
 	client := &http.Client{Timeout: time.Second}
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -118,7 +121,7 @@ func (s *Server) await(t testing.TB, ended <-chan struct{}) {
 			t.Fatalf("SeaweedFS ended:\n%s", text[max(0, len(text)-4000):])
 		default:
 		}
-		if s.answers(client, s.REST+"/v1/config") && s.answers(client, s.Endpoint+"/") {
+		if s.answers(client, s.Endpoint+"/") && s.serves(client, warehouses) {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -129,8 +132,40 @@ func (s *Server) await(t testing.TB, ended <-chan struct{}) {
 	}
 }
 
-func (s *Server) answers(client *http.Client, url string) bool {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+// serves says whether the warehouses are there, which are made one after the other when the server runs already.
+func (s *Server) serves(client *http.Client, warehouses []string) bool {
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {s.AccessKey}, "client_secret": {s.SecretKey}}
+	r, err := client.PostForm(s.REST+"/v1/oauth/tokens", form)
+	if err != nil {
+		return false
+	}
+	defer r.Body.Close()
+	var token struct {
+		Text string `json:"access_token"`
+	}
+	if json.NewDecoder(r.Body).Decode(&token) != nil {
+		return false
+	}
+	for _, w := range warehouses {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.REST+"/v1/"+w+"/namespaces", nil)
+		if err != nil {
+			return false
+		}
+		req.Header.Set("Authorization", "Bearer "+token.Text)
+		r, err := client.Do(req)
+		if err != nil {
+			return false
+		}
+		_ = r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Server) answers(client *http.Client, at string) bool {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, at, nil)
 	if err != nil {
 		return false
 	}
