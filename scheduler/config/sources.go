@@ -42,7 +42,7 @@ func (v *validator) sources(s *Sources) {
 			v.web(key, r)
 		case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
 			v.place(key+".prefix", &r.Prefix)
-			v.properties(key, &Catalog{Properties: r.Properties, Secret: r.Secret}, false)
+			v.properties(key, &Catalog{Properties: r.Properties, Secret: r.Secret})
 		default:
 			v.check(false, key+".prefix", withoutUser(r.Prefix), "want s3://bucket/prefix or https://host/path; local directories are listed at sources.roots")
 		}
