@@ -17,7 +17,7 @@ const schedulerSession = time.Hour
 
 // openStores is how the scheduler reaches what the tables of a catalog name, and what attempts get of it: sessions, or nil.
 func openStores(c config.Catalog) (storage.Opener, *sessions, error) {
-	if !usesS3(c) {
+	if _, own := c.Secret[objects.AccessKeyID]; !usesS3(c) || c.Credentials.Mode == config.CredentialsVended && !own { // the catalog says where a table's store is
 		return storage.Local, nil, nil
 	}
 	props := objects.Props{}
