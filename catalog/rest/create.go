@@ -50,9 +50,6 @@ func (c *Catalog) create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 	location := strings.TrimRight(spec.Location, "/")
 	if spec.Location == "" {
 		if location, err = c.DefaultLocation(ctx, id); err != nil {
-			if _, there := c.load(ctx, id); there == nil { // no place is given for a name that is taken
-				return nil, catalog.ErrExists
-			}
 			return nil, notSent(err)
 		}
 	} else if err := c.checkLocation(location); err != nil {
@@ -86,8 +83,8 @@ func (c *Catalog) create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 	if err != nil {
 		return nil, unknown(err, nil)
 	}
-	if spec.Location == "" {
-		location = ""
+	if spec.Location == "" || c.offered.has(location) {
+		location = "" // the server's own idea, of which it may have another by now
 	}
 	return t, c.asAsked(ctx, t, meta.Version(), location)
 }

@@ -91,7 +91,7 @@ func (s *stage) eightJobs(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%d,%d,%d", n, n, n*(n-1)/2), strings.Join(s.SQL("SELECT count(*), count(DISTINCT id), sum(s.a) FROM prod.demo.t")[0], ","))
 }
 
-// pyIceberg reads both tables, and appends to one, if `make interop` has installed it.
+// pyIceberg reads the table that the jobs have written, if `make interop` has installed it.
 func (s *stage) pyIceberg(t *testing.T) {
 	python := filepath.Join(harness.Root(), ".cache/interop-venv/bin/python")
 	if _, err := os.Stat(python); err != nil {
@@ -99,21 +99,15 @@ func (s *stage) pyIceberg(t *testing.T) {
 		return
 	}
 	script := fmt.Sprintf(`
-import pyarrow as pa
 from pyiceberg.catalog.rest import RestCatalog
 c = RestCatalog("prod", %s)
 t = c.load_table("demo.t").scan().to_arrow()
 ids = sorted(t["id"].to_pylist())
 assert ids == list(range(8000)), (len(ids), ids[:5])
 assert all(r["s"] == {"a": r["id"], "b": "b%%d" %% r["id"]} and r["name"] == "n%%d" %% r["id"] for r in t.to_pylist())
-u = c.load_table("demo.u")
-rows = u.scan().to_arrow()
-assert rows.num_rows == 401 and sum(v for v in rows["more"].to_pylist() if v) == 7, rows.num_rows
-u.append(pa.table({"id": pa.array([2000], pa.int64()), "more": pa.array([3], pa.int32())}, schema=pa.schema([pa.field("id", pa.int64(), False), pa.field("more", pa.int32())])))
 print("ok")
 `, s.python)
 	cmd := exec.Command(python, "-c", script)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%.3000s", out)
-	require.Equal(t, "402,10", strings.Join(s.SQL("SELECT count(*), sum(more) FROM prod.demo.u")[0], ","), "what PyIceberg has appended")
 }
