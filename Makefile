@@ -22,6 +22,10 @@ BUF_VERSION := 1.75.0
 PROTOC_GEN_GO_VERSION := v1.36.12
 PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
 
+# The newest whose runnable jar is published.
+NESSIE_VERSION := 0.99.0
+
+NESSIE := $(CACHE)/nessie/nessie-quarkus-$(NESSIE_VERSION)-runner.jar
 GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 BUF_DIR := $(CACHE)/buf-$(BUF_VERSION)
 BUF := $(BUF_DIR)/node_modules/.bin/buf
@@ -124,11 +128,15 @@ fmt: $(GOLANGCI) ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: servers
-servers: $(TOOLS)/weed $(CACHE)/rest-lib/complete ## Build the servers that tests of catalogs and object stores run against, where they are there: SeaweedFS (5 minutes), Iceberg's REST adapter (needs Maven and Java 17)
+servers: $(TOOLS)/weed $(CACHE)/rest-lib/complete $(NESSIE) ## Build the servers that tests of catalogs and object stores run against, where they are there: SeaweedFS (5 minutes), Iceberg's REST adapter (needs Maven and Java 17), Nessie (Java 21)
 
 .PHONY: test-s3
 test-s3: build $(TOOLS)/weed ## Prove on SeaweedFS what somebody who has taken over an executor can do in an object store: nothing but write its attempt's prefix
 	SIGNET_REQUIRE_SERVERS=1 SIGNET_BIN=$(CURDIR)/bin CGO_ENABLED=0 go test -count=1 -timeout 20m -v ./test/s3
+
+.PHONY: test-catalogs
+test-catalogs: build $(TOOLS)/weed $(NESSIE) ## Hold REST catalogs of other makers, SeaweedFS and Nessie, to the contracts of catalogs and of jobs, with credentials that they vend (needs Maven and Java 21)
+	SIGNET_REQUIRE_SERVERS=1 SIGNET_BIN=$(CURDIR)/bin CGO_ENABLED=0 go test -count=1 -timeout 30m -v ./test/catalogs
 
 .PHONY: interop
 interop: build ## Have PyIceberg and Spark read what Signet writes, and write beside it (needs Python 3.11, Java 17, Maven)
@@ -155,6 +163,7 @@ nightly: ## Everything, longer: all tests thrice, fuzzing, mutants, simulation, 
 	$(MAKE) tpch
 	$(MAKE) servers
 	$(MAKE) test-s3
+	$(MAKE) test-catalogs
 	$(MAKE) interop
 	$(MAKE) test-glue
 	$(MAKE) bench
@@ -182,6 +191,11 @@ $(CACHE)/moto-venv/complete: test/glue/requirements.txt
 	rm -rf $(@D) && $${PYTHON:-python3} -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
+
+$(NESSIE):
+	@mkdir -p $(@D)
+	mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get -Dtransitive=false -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE_VERSION):jar:runner
+	mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE_VERSION):jar:runner -DoutputDirectory=$(@D)
 
 $(BUF):
 	npm install --no-save --no-audit --no-fund --loglevel=error --prefix $(BUF_DIR) @bufbuild/buf@$(BUF_VERSION)

@@ -2,10 +2,14 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/apache/iceberg-go/table"
 
+	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/upkeep"
 )
@@ -21,6 +25,19 @@ const (
 	// orphanAgeLeast is what it may say without force: younger files may be those of another engine's write that runs.
 	orphanAgeLeast = 24 * time.Hour
 )
+
+// mayLoseFiles refuses tables of which it is not certain which files are needed.
+func mayLoseFiles(t *catalog.Table) error {
+	if strings.EqualFold(strings.TrimSpace(t.Metadata.Properties()["gc.enabled"]), "false") {
+		return errors.New("its property gc.enabled is false: its files may belong to other tables, or to other branches of its catalog, too")
+	}
+	if at, err := uri.Parse(t.Location); err == nil && at.Remote() {
+		if scheme, _, _, err := uri.ParseKey(t.MetadataLocation); err != nil || scheme != at.Scheme {
+			return errors.New("its catalog does not say which file has its metadata")
+		}
+	}
+	return nil
+}
 
 // removeOrphans removes files below the table's location that its metadata does not name: what crashes of other engines, or of a scheduler whose
 // journal was lost, have left. Files that a running job may have written stay, whatever the statement says.
@@ -46,6 +63,9 @@ func removeOrphans(s *Server, j *job, c *procedureCall) error {
 	t, err := entry.catalog.Load(j.ctx, c.table.ident)
 	if err != nil {
 		return catalogError(err, "table "+c.table.String())
+	}
+	if err := mayLoseFiles(t); err != nil {
+		return fail(codeUser, "", "remove_orphan_files: table %s: %w", c.table, err)
 	}
 	foreign, err := s.otherPlaces(j.ctx, t.UUID)
 	if err != nil {

@@ -22,7 +22,8 @@ func openStores(c config.Catalog) (storage.Opener, *sessions, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !uses(c, "s3.", "s3://") {
+	_, own := c.Secret[objects.AccessKeyID]
+	if !uses(c, "s3.", "s3://") || c.Credentials.Mode == config.CredentialsVended && !own { // vended: the catalog says where a table's store is
 		if len(roots) == 0 {
 			return storage.Local, nil, nil
 		}

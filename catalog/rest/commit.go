@@ -72,6 +72,13 @@ func (c *Catalog) commit(ctx context.Context, id catalog.Ident, req *request.Req
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", catalog.ErrPermanent, err)
 	}
+	if s.loose && !req.Anchored() {
+		unlock := c.firsts.lock(id.String())
+		defer unlock()
+		if t, err := c.lookFirst(ctx, id, req); t != nil || err != nil {
+			return t, err
+		}
+	}
 	h := http.Header{}
 	if s.keys {
 		h.Set("Idempotency-Key", idempotencyKey(id, req, body))
@@ -90,6 +97,21 @@ func (c *Catalog) commit(ctx context.Context, id catalog.Ident, req *request.Req
 		return t, nil
 	}
 	return c.judge(ctx, id, req, c.refusal(a))
+}
+
+// lookFirst holds a request to what the server does not: nil, nil says that it may be sent. Who commits past this process in the moment between is not seen.
+func (c *Catalog) lookFirst(ctx context.Context, id catalog.Ident, req *request.Request) (*catalog.Table, error) {
+	now, err := c.load(ctx, id)
+	switch {
+	case errors.Is(err, catalog.ErrNotFound):
+		return nil, fmt.Errorf("%w: %w", catalog.ErrConflict, err)
+	case err != nil:
+		return nil, notSent(err)
+	}
+	if ok, err := req.Landed(now.Metadata); ok || err != nil {
+		return now, err
+	}
+	return nil, errors.Join(req.Holds(now.Metadata), req.Fresh(now.Metadata))
 }
 
 // commitBody puts the parts together as they are: what was journalled is what goes out.

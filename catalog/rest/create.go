@@ -12,6 +12,7 @@ import (
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/internal/request"
+	"github.com/signet-io/signet/internal/uri"
 )
 
 const propVersion = "format-version"
@@ -82,7 +83,10 @@ func (c *Catalog) create(ctx context.Context, id catalog.Ident, spec catalog.Cre
 	if err != nil {
 		return nil, unknown(err, nil)
 	}
-	return t, c.asAsked(ctx, t, meta.Version())
+	if spec.Location == "" || c.offered.has(location) {
+		location = "" // the server's own idea, of which it may have another by now
+	}
+	return t, c.asAsked(ctx, t, meta.Version(), location)
 }
 
 // notCreated says why there is no table, or that it is not known whether there is one.
@@ -102,12 +106,18 @@ func (c *Catalog) notCreated(ctx context.Context, id catalog.Ident, e *Error) er
 	return unknown(e, nil)
 }
 
-// asAsked refuses a table of another format version than was asked for, and takes it back: some servers make another one without a word.
-func (c *Catalog) asAsked(ctx context.Context, t *catalog.Table, version int) error {
-	if t.Metadata.Version() == version {
+// asAsked refuses a table of another format version, or at another place, than was asked for, and takes it back: some servers make another one without a word. An empty location
+// was not asked for.
+func (c *Catalog) asAsked(ctx context.Context, t *catalog.Table, version int, location string) error {
+	var wrong error
+	switch {
+	case t.Metadata.Version() != version:
+		wrong = fmt.Errorf("%w: the catalog's server made it with format version %d, asked for %d", catalog.ErrPermanent, t.Metadata.Version(), version)
+	case location != "" && uri.Key(t.Location) != uri.Key(location):
+		wrong = fmt.Errorf("%w: the catalog's server put it at %s, asked for %s: leave the location to the catalog", catalog.ErrPermanent, t.Location, location)
+	default:
 		return nil
 	}
-	wrong := fmt.Errorf("%w: the catalog's server made it with format version %d, asked for %d", catalog.ErrPermanent, t.Metadata.Version(), version)
 	now, err := c.load(ctx, t.Ident)
 	if err == nil && now.UUID == t.UUID && now.Metadata.CurrentSnapshot() == nil {
 		err = c.Drop(ctx, t.Ident)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -30,6 +31,11 @@ func (c *Catalog) DefaultLocation(ctx context.Context, id catalog.Ident) (string
 	}
 	for loc := plain; ; loc = plain + "-" + randomHex(4) {
 		empty, err := c.isEmpty(ctx, id, loc)
+		if errors.Is(err, ErrNotVended) {
+			if _, taken := c.load(ctx, id); taken == nil { // nobody gives credentials for a second place of a table; who wants to make one there is told of the first
+				return loc, nil
+			}
+		}
 		if err != nil || empty {
 			return loc, err
 		}
@@ -97,6 +103,7 @@ func (c *Catalog) staged(ctx context.Context, s *settings, id catalog.Ident) (st
 	}
 	theirs := strings.TrimRight(doc.Metadata.Location, "/")
 	location := c.sound(theirs, id)
+	c.offered.add(location)
 	if c.vending != nil && location == theirs && isRemote(location) {
 		if v, err := parseGrant(a.body, location, dateOf(a)); err == nil {
 			if _, err := c.grant(id, location, v); err != nil {

@@ -62,6 +62,8 @@ type Catalog struct {
 	stores    storage.Opener
 	vending   *Vending // nil: the server is not asked for credentials
 	grants    grants
+	offered   places
+	firsts    locks // of tables that get their first snapshot
 	client    *client
 	cache     *cache
 	log       *slog.Logger

@@ -17,7 +17,11 @@ type settings struct {
 	separator string          // between the parts of a namespace in paths, as it is written there
 	endpoints map[string]bool // "POST /v1/…" as the protocol writes them; nil: the server does not say
 	keys      bool            // it takes Idempotency-Key
+	loose     bool            // it does not hold a request to there being no snapshot yet
 }
+
+// nessie is the setting by which Nessie says what it is. Up to 0.99 at least it takes an append to a table that has to be empty, and is not any more: the snapshots that are there are lost.
+const nessie = "nessie.is-nessie-catalog"
 
 // defaultSeparator is the unit separator.
 const defaultSeparator = "%1F"
@@ -80,7 +84,7 @@ func (c *Catalog) read(body []byte) (*settings, error) {
 		}
 		return otherwise
 	}
-	s := &settings{prefix: strings.Trim(said("prefix", c.prefix, ""), "/"), separator: said("namespace-separator", "", defaultSeparator), keys: doc.KeyLife != ""}
+	s := &settings{prefix: strings.Trim(said("prefix", c.prefix, ""), "/"), separator: said("namespace-separator", "", defaultSeparator), keys: doc.KeyLife != "", loose: said(nessie, "", "") == "true"}
 	prefix, err := pathPrefix(s.prefix)
 	if err != nil {
 		return nil, err

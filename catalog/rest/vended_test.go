@@ -143,6 +143,18 @@ func TestVended_OfATableToBeMade(t *testing.T) {
 	require.Equal(t, []string{"GET /v1/namespaces/demo/tables/new vended-credentials", "POST /v1/namespaces/demo/tables vended-credentials"}, v.asked()[1:])
 }
 
+// Of a name that is taken it is said that it is, also where the catalog gives nothing for another place.
+func TestVended_CreateOfATableThatIsThere(t *testing.T) {
+	v := newVendor(t)
+	ctx := t.Context()
+	tbl, err := v.cat.Create(ctx, catalog.Ident{"demo", "t"}, catalogtest.Spec())
+	require.NoError(t, err)
+	v.noStage = true
+	v.vend = func(string) map[string]any { return v.answer(tbl.Location) }
+	_, err = v.client(t, rest.Vending{}).Create(ctx, tbl.Ident, catalogtest.Spec())
+	require.ErrorIs(t, err, catalog.ErrExists)
+}
+
 // Where the store is, the operator says; a server may name one on its own host, and any other only with trust_endpoint.
 func TestVended_Endpoint(t *testing.T) {
 	v := newVendor(t)

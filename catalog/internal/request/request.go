@@ -120,6 +120,23 @@ func (r *Request) Creates() bool {
 	return false
 }
 
+// Anchored says whether the request, if it adds a snapshot, demands another one to be there that it goes on top of.
+func (r *Request) Anchored() bool {
+	if r.Snapshots() == 0 || r.Creates() {
+		return true
+	}
+	for _, req := range r.requirements {
+		var doc struct {
+			Snapshot *int64 `json:"snapshot-id"`
+		}
+		b, err := json.Marshal(req)
+		if req.GetType() == "assert-ref-snapshot-id" && err == nil && json.Unmarshal(b, &doc) == nil && doc.Snapshot != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Holds checks the requirements; nil metadata means that there is no table.
 func (r *Request) Holds(meta table.Metadata) error {
 	for _, req := range r.requirements {
