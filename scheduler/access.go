@@ -14,7 +14,6 @@ import (
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/objects"
-	"github.com/signet-io/signet/scheduler/sources"
 )
 
 const (
@@ -41,19 +40,19 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	if n := len(r.GetReads()) + len(r.GetPuts()); n > maxAccessFiles {
 		return nil, fmt.Errorf("%w: it asks for %d files at a time, and may ask for %d", credentials.ErrRefused, n, maxAccessFiles)
 	}
-	inputs := analysisSources(analysis)
+	sources := analysisSources(analysis)
 	var err error
 	var a *attempt
 	if ref := r.GetAttempt(); ref != nil {
 		if a, err = s.openAs(ref); err != nil {
 			return nil, err
 		}
-		inputs = a.task.GetSources()
+		sources = a.task.GetSources()
 	}
 	out := &executorv1.Access{}
 	start := time.Now()
 	until := start.Add(credentials.Lifetime)
-	if out.Reads, err = s.signReads(ctx, inputs, r.GetReads(), &until); err != nil {
+	if out.Reads, err = s.signReads(ctx, sources, r.GetReads(), &until); err != nil {
 		return nil, err
 	}
 	if r.GetWrite() {
@@ -116,9 +115,9 @@ func analysisSources(r *executorv1.Analyze) []*planv1.Source {
 
 // remoteFiles are the URIs of the files in object stores and on web servers that sources name, each with the catalog whose store has it; empty: it is below a prefix of
 // sources.remote.
-func remoteFiles(inputs []*planv1.Source) map[string]string {
+func remoteFiles(sources []*planv1.Source) map[string]string {
 	out := map[string]string{}
-	for _, src := range inputs {
+	for _, src := range sources {
 		for _, f := range src.GetFile().GetFiles() {
 			if f.GetUri() != "" {
 				out[f.GetUri()] = ""
@@ -139,11 +138,11 @@ func remoteFiles(inputs []*planv1.Source) map[string]string {
 	return out
 }
 
-func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []string, until *time.Time) ([]*executorv1.SignedRequest, error) {
+func (s *Server) signReads(ctx context.Context, sources []*planv1.Source, uris []string, until *time.Time) ([]*executorv1.SignedRequest, error) {
 	if len(uris) == 0 {
 		return nil, nil
 	}
-	files := remoteFiles(inputs)
+	files := remoteFiles(sources)
 	if mutant.On("scheduler/access-to-any-file") {
 		for _, u := range uris {
 			files[u] = s.catalogNames()[0]
@@ -155,31 +154,22 @@ func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []
 		scope.Reads[u] = struct{}{}
 	}
 	for _, u := range uris {
-		signed, err := s.readIssuer(files, u).Read(ctx, scope, []string{u})
+		entry := s.catalogs[files[u]]
+		if entry == nil { // which no scope has either, or a source
+			signed, err := s.signSource(ctx, scope, u)
+			if err != nil {
+				return nil, fmt.Errorf("file %s: %w", u, err)
+			}
+			out = append(out, signedRequest(u, signed, until))
+			continue
+		}
+		signed, err := entry.issuer().Read(ctx, scope, []string{u})
 		if err != nil {
 			return nil, fmt.Errorf("file %s: %w", u, err)
 		}
 		out = append(out, signedRequest(u, signed[0], until))
 	}
 	return out, nil
-}
-
-// readIssuer signs the read of a file. One that is none of the files, no scope has either.
-func (s *Server) readIssuer(files map[string]string, u string) credentials.Issuer {
-	name := files[u]
-	if entry := s.catalogs[name]; entry != nil {
-		return entry.issuer()
-	}
-	return credentials.NewPresigned(func(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
-		if name != "" {
-			return objects.Signed{}, fmt.Errorf("%w: there is no catalog %s any more", credentials.ErrRefused, name)
-		}
-		signed, err := s.sources.Sign(ctx, uri, what)
-		if errors.Is(err, sources.ErrDenied) { // the configuration is another one by now
-			err = fmt.Errorf("%w: %w", credentials.ErrRefused, err)
-		}
-		return signed, err
-	}, 0)
 }
 
 func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.PutRequest, until *time.Time) ([]*executorv1.SignedRequest, error) {
