@@ -52,7 +52,7 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	out := &executorv1.Access{}
 	start := time.Now()
 	until := start.Add(credentials.Lifetime)
-	if out.Reads, err = s.signReads(ctx, sources, r.GetReads(), &until); err != nil {
+	if out.Reads, err = s.reads(ctx, sources, r.GetReads(), &until); err != nil {
 		return nil, err
 	}
 	if r.GetWrite() {
@@ -113,16 +113,10 @@ func analysisSources(r *executorv1.Analyze) []*planv1.Source {
 	return r.GetSources()
 }
 
-// remoteFiles are the URIs of the files in object stores and on web servers that sources name, each with the catalog whose store has it; empty: it is below a prefix of
-// sources.remote.
+// remoteFiles are the URIs of the files in object stores that sources name, each with the catalog whose store has it.
 func remoteFiles(sources []*planv1.Source) map[string]string {
 	out := map[string]string{}
 	for _, src := range sources {
-		for _, f := range src.GetFile().GetFiles() {
-			if f.GetUri() != "" {
-				out[f.GetUri()] = ""
-			}
-		}
 		t := src.GetTable()
 		for _, f := range t.GetFiles() {
 			if f.GetUri() != "" {
@@ -155,13 +149,8 @@ func (s *Server) signReads(ctx context.Context, sources []*planv1.Source, uris [
 	}
 	for _, u := range uris {
 		entry := s.catalogs[files[u]]
-		if entry == nil { // which no scope has either, or a source
-			signed, err := s.signSource(ctx, scope, u)
-			if err != nil {
-				return nil, fmt.Errorf("file %s: %w", u, err)
-			}
-			out = append(out, signedRequest(u, signed, until))
-			continue
+		if entry == nil { // which no scope has either
+			return nil, fmt.Errorf("%w: %q is none of the files that this is about", credentials.ErrRefused, u)
 		}
 		signed, err := entry.issuer().Read(ctx, scope, []string{u})
 		if err != nil {
