@@ -15,7 +15,6 @@ import (
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/mutant"
 	"github.com/signet-io/signet/internal/objects"
-	"github.com/signet-io/signet/scheduler/sources"
 )
 
 const (
@@ -42,19 +41,19 @@ func (s *Server) grant(ctx context.Context, r *executorv1.AccessRequest, analysi
 	if n := len(r.GetReads()) + len(r.GetPuts()); n > maxAccessFiles {
 		return nil, fmt.Errorf("%w: it asks for %d files at a time, and may ask for %d", credentials.ErrRefused, n, maxAccessFiles)
 	}
-	inputs := analysisSources(analysis)
+	sources := analysisSources(analysis)
 	var err error
 	var a *attempt
 	if ref := r.GetAttempt(); ref != nil {
 		if a, err = s.openAs(ref); err != nil {
 			return nil, err
 		}
-		inputs = a.task.GetSources()
+		sources = a.task.GetSources()
 	}
 	out := &executorv1.Access{}
 	start := time.Now()
 	until := start.Add(credentials.Lifetime)
-	if out.Reads, err = s.signReads(ctx, inputs, r.GetReads(), &until); err != nil {
+	if out.Reads, err = s.reads(ctx, sources, r.GetReads(), &until); err != nil {
 		return nil, err
 	}
 	if r.GetWrite() {
@@ -115,16 +114,10 @@ func analysisSources(r *executorv1.Analyze) []*planv1.Source {
 	return r.GetSources()
 }
 
-// remoteFiles are the URIs of the files in object stores and on web servers that sources name, each with the table whose catalog's store has it; nil: it is below a
-// prefix of sources.remote.
-func remoteFiles(inputs []*planv1.Source) map[string]*planv1.TableScan {
+// remoteFiles are the URIs of the files in object stores that sources name, each with the table whose catalog's store has it.
+func remoteFiles(sources []*planv1.Source) map[string]*planv1.TableScan {
 	out := map[string]*planv1.TableScan{}
-	for _, src := range inputs {
-		for _, f := range src.GetFile().GetFiles() {
-			if f.GetUri() != "" {
-				out[f.GetUri()] = nil
-			}
-		}
+	for _, src := range sources {
 		t := src.GetTable()
 		for _, f := range t.GetFiles() {
 			if f.GetUri() != "" {
@@ -140,11 +133,11 @@ func remoteFiles(inputs []*planv1.Source) map[string]*planv1.TableScan {
 	return out
 }
 
-func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []string, until *time.Time) ([]*executorv1.SignedRequest, error) {
+func (s *Server) signReads(ctx context.Context, sources []*planv1.Source, uris []string, until *time.Time) ([]*executorv1.SignedRequest, error) {
 	if len(uris) == 0 {
 		return nil, nil
 	}
-	files := remoteFiles(inputs)
+	files := remoteFiles(sources)
 	if mutant.On("scheduler/access-to-any-file") {
 		for _, u := range uris {
 			files[u] = &planv1.TableScan{Catalog: s.catalogNames()[0]}
@@ -156,31 +149,17 @@ func (s *Server) signReads(ctx context.Context, inputs []*planv1.Source, uris []
 		scope.Reads[u] = struct{}{}
 	}
 	for _, u := range uris {
-		signed, err := s.readIssuer(files, u).Read(ctx, scope, []string{u})
+		entry := s.catalogs[files[u].GetCatalog()]
+		if entry == nil { // which no scope has either
+			return nil, fmt.Errorf("%w: %q is none of the files that this is about", credentials.ErrRefused, u)
+		}
+		signed, err := entry.issuer(files[u].GetIdent()).Read(ctx, scope, []string{u})
 		if err != nil {
 			return nil, fmt.Errorf("file %s: %w", u, err)
 		}
 		out = append(out, signedRequest(u, signed[0], until))
 	}
 	return out, nil
-}
-
-// readIssuer signs the read of a file. One that is none of the files, no scope has either.
-func (s *Server) readIssuer(files map[string]*planv1.TableScan, u string) credentials.Issuer {
-	name := files[u].GetCatalog()
-	if entry := s.catalogs[name]; entry != nil {
-		return entry.issuer(files[u].GetIdent())
-	}
-	return credentials.NewPresigned(func(ctx context.Context, uri string, what objects.Signing) (objects.Signed, error) {
-		if name != "" {
-			return objects.Signed{}, fmt.Errorf("%w: there is no catalog %s any more", credentials.ErrRefused, name)
-		}
-		signed, err := s.sources.Sign(ctx, uri, what)
-		if errors.Is(err, sources.ErrDenied) { // the configuration is another one by now
-			err = fmt.Errorf("%w: %w", credentials.ErrRefused, err)
-		}
-		return signed, err
-	}, 0)
 }
 
 func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.PutRequest, until *time.Time) ([]*executorv1.SignedRequest, error) {

@@ -151,8 +151,8 @@ func sourcesOf(stages []stageRun) []*planv1.Source {
 					out = append(out, whole)
 				}
 				for _, f := range files {
-					if !seen[key][f.Path] {
-						seen[key][f.Path] = true
+					if name := cmp.Or(f.Uri, f.Path); !seen[key][name] {
+						seen[key][name] = true
 						addFile(whole, f)
 					}
 				}

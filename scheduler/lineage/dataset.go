@@ -1,7 +1,6 @@
 package lineage
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -122,16 +121,20 @@ func (b *Builder) Files(files []*planv1.PinnedFile, columns []*planv1.Column) []
 	var groups []*group
 	byDir := map[string]*group{}
 	for _, f := range files {
-		dir := path.Dir(f.Path)
+		name := f.Path
+		if f.Uri != "" { // in an object store, or on a web server
+			name = f.Uri
+		}
+		dir := name[:max(strings.LastIndexByte(name, '/'), 0)]
 		g := byDir[dir]
 		if g == nil {
 			if len(groups) == maxDatasets {
 				break
 			}
-			g = &group{name: f.Path}
+			g = &group{name: name}
 			byDir[dir] = g
 			groups = append(groups, g)
-		} else if f.Path != g.name {
+		} else if name != g.name {
 			g.name = dir
 		}
 		g.files, g.bytes = g.files+1, g.bytes+f.SizeBytes
@@ -143,7 +146,7 @@ func (b *Builder) Files(files []*planv1.PinnedFile, columns []*planv1.Column) []
 	out := make([]Dataset, 0, len(groups))
 	for _, g := range groups {
 		d := Dataset{}
-		d.Namespace, d.Name = FromLocation("file://" + g.name)
+		d.Namespace, d.Name = FromLocation(locationOf(g.name))
 		if cols != nil {
 			d.Facets = b.set(nil, "schema", map[string]any{"fields": cols})
 		}
@@ -151,6 +154,14 @@ func (b *Builder) Files(files []*planv1.PinnedFile, columns []*planv1.Column) []
 		out = append(out, d)
 	}
 	return out
+}
+
+// locationOf is a path as a URI.
+func locationOf(name string) string {
+	if strings.Contains(name, "://") && !strings.HasPrefix(name, "/") {
+		return name
+	}
+	return "file://" + name
 }
 
 // Merge leaves one of several datasets of the same name, and no more than a run may have.

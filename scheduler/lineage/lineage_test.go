@@ -67,6 +67,9 @@ func TestFiles(t *testing.T) {
 	require.NotContains(t, got[0].InputFacets["inputStatistics"], "rowCount")
 	require.Equal(t, []any{map[string]any{"name": "x", "type": "BIGINT"}}, got[0].Facets["schema"].(map[string]any)["fields"])
 
+	remote := b.Files([]*planv1.PinnedFile{{Uri: "s3://b/k/a"}, {Uri: "s3://b/k/b"}, {Uri: "https://h/d/x.csv"}}, nil)
+	require.Equal(t, [][2]string{{"s3://b", "k"}, {"https://h", "d/x.csv"}}, [][2]string{{remote[0].Namespace, remote[0].Name}, {remote[1].Namespace, remote[1].Name}})
+
 	var many []*planv1.PinnedFile
 	for i := range 3000 {
 		many = append(many, file(fmt.Sprintf("/d%d/f", i), 1))

@@ -103,7 +103,7 @@ func TestObjects_Patterns(t *testing.T) {
 	}
 }
 
-// Nothing outside of a configured prefix is looked at, however it is written; what may be there is not told.
+// S70: nothing outside of a configured prefix is looked at, however it is written; what may be there is not told.
 func TestObjects_OutsideOfPrefixes(t *testing.T) {
 	s := objectstest.Start(t)
 	stored(t, s, "raw/2026/a.csv", "raw/20261/a.csv", "secret/a.csv", "wh/t/data/a.parquet", "wh//x.csv")

@@ -18,7 +18,7 @@ func web(t *testing.T) *httptest.Server {
 	mux := http.NewServeMux()
 	body := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "5")
-		_, _ = w.Write([]byte("a,b\n1")) //nolint:errcheck // a HEAD has none
+		_, _ = w.Write([]byte("a,b\n1"))
 	}
 	mux.HandleFunc("/pub/plain.csv", body)
 	mux.HandleFunc("/pub/", func(w http.ResponseWriter, r *http.Request) {
@@ -63,6 +63,7 @@ func web(t *testing.T) *httptest.Server {
 	return s
 }
 
+// S70: a file of a web server is what its URL says, below a prefix, and a redirect leads nowhere else.
 func TestWeb(t *testing.T) {
 	s := web(t)
 	r := resolver(t, Rules{Remote: []Remote{{Prefix: s.URL + "/pub/"}}})

@@ -82,9 +82,9 @@ func TestRemote_Sources(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.parquet"), parquetOf(t, 77, "web"), 0o600))
-	require.Equal(t, [][]string{{"77", "web"}}, c.SQL("SELECT * FROM '" + site + "/p.parquet'"))
-	require.Equal(t, [][]string{{"1", "x"}, {"2", "y"}}, c.SQL("SELECT * FROM read_csv('" + site + "/a+b c.csv') ORDER BY 1"))
-	require.Equal(t, [][]string{{"3", "1", site + "/k=1/z.csv"}}, c.SQL("SELECT id, k, filename FROM read_csv(['" + site + "/k=1/z.csv'], filename=true)"))
+	require.Equal(t, [][]string{{"77", "web"}}, c.SQL("SELECT * FROM '"+site+"/p.parquet'"))
+	require.Equal(t, [][]string{{"1", "x"}, {"2", "y"}}, c.SQL("SELECT * FROM read_csv('"+site+"/a+b c.csv') ORDER BY 1"))
+	require.Equal(t, [][]string{{"3", "1", site + "/k=1/z.csv"}}, c.SQL("SELECT id, k, filename FROM read_csv(['"+site+"/k=1/z.csv'], filename=true)"))
 	c.SQL("INSERT INTO lake.d.t SELECT * FROM '" + site + "/a+b%20c.csv' UNION ALL SELECT id, name FROM '" + site + "/l.json' UNION ALL SELECT * FROM 's3://lake/raw/keys/test 1.parquet'")
 	require.Equal(t, [][]string{{"13", "58"}}, c.SQL("SELECT count(*), sum(id) FROM lake.d.t"))
 
