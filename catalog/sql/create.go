@@ -122,6 +122,10 @@ func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metad
 		c.discardIf(ctx, next)
 		return nil, notSent(err)
 	}
+	if err := c.readable(ctx, next.location); err != nil { // or the table would be there, and nobody could use it
+		c.discard(ctx, next.location)
+		return nil, notSent(err)
+	}
 	n, err := c.insertRow(ctx, key, id.Table(), next.location)
 	switch {
 	case err != nil:
@@ -132,6 +136,18 @@ func (c *Catalog) insert(ctx context.Context, id catalog.Ident, meta table.Metad
 	}
 	c.cache.put(next)
 	return next, nil
+}
+
+// readable says whether a file that was written can be read by this account.
+func (c *Catalog) readable(ctx context.Context, location string) error {
+	store, err := c.stores.Open(ctx, parent(location))
+	if err != nil {
+		return err
+	}
+	if _, err := store.Stat(ctx, location); err != nil {
+		return fmt.Errorf("read metadata that was just written: %w", err)
+	}
+	return nil
 }
 
 // checkNew saves the writing of metadata where the answer is known; the insert decides.

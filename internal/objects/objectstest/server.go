@@ -312,3 +312,10 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) (done bool) {
 	r.URL.RawQuery = q.Encode()
 	return false
 }
+
+// Heal takes every fault back.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
