@@ -53,7 +53,7 @@ func TestObjects_BadStore(t *testing.T) {
 		"may not get": {deny("s3:GetObject"), map[string]string{
 			insert: "access denied", create: "access denied", filled: "access denied", read: "access denied", expire: "access denied",
 		}},
-		"may not put":    {deny("s3:PutObject"), map[string]string{insert: "upload s3://lake/wh/s/t/data/", create: "access denied", filled: "upload s3://lake/wh/s/filled/data/", read: works}},
+		"may not put":    {deny("s3:PutObject"), map[string]string{insert: "upload s3://lake/wh/s/t/data/", create: "access denied", filled: "upload s3://lake/wh/s/filled", read: works}},
 		"may not list":   {deny("s3:ListBucket"), map[string]string{create: "choose a location failed: the object store: access denied", filled: "list s3://lake/wh/s/filled/: access denied", read: works}},
 		"may not remove": {deny("s3:DeleteObject"), map[string]string{read: works}},
 		"wrong key":      {with(func(a *objectstest.Account) { a.Key = "another" }), every("s3.access-key-id is wrong")},
