@@ -34,6 +34,9 @@ type access struct {
 // errNoAccess: the scheduler has refused.
 var errNoAccess = errors.New("the scheduler gives no access")
 
+// errNeverAccess: it will go on refusing, whoever asks, until somebody changes the store's configuration or its own.
+var errNeverAccess = errors.New("the scheduler can give no access")
+
 // Reads gets a GET for each URI of a file of the task, in their order.
 func (x access) Reads(ctx context.Context, uris []string) ([]*executorv1.SignedRequest, error) {
 	var out []*executorv1.SignedRequest
@@ -87,6 +90,8 @@ func (x access) ask(ctx context.Context, r *executorv1.AccessRequest) (*executor
 		case a == nil: // the session broke
 		case perr == nil:
 			return a, nil
+		case perr.GetClass() == planv1.ErrorClass_ERROR_CLASS_USER:
+			return nil, fmt.Errorf("%w: %s", errNeverAccess, perr.GetMessage())
 		case perr.GetClass() != planv1.ErrorClass_ERROR_CLASS_IO:
 			return nil, fmt.Errorf("%w: %s", errNoAccess, perr.GetMessage())
 		default:

@@ -111,6 +111,8 @@ func storeError(err error) *planv1.Error {
 	switch {
 	case errors.As(err, &in):
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_USER, Message: in.Message, Hint: in.Hint}
+	case errors.Is(err, errNeverAccess):
+		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_USER, Message: err.Error(), Hint: "signet check tries the role and the keys of each catalog"}
 	case errors.Is(err, errNoAccess):
 		return &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_IO, Message: err.Error(), Hint: "the scheduler's log says why; check the credentials of the catalog, or of the place in sources.remote"}
 	case errors.As(err, &answer):

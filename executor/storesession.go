@@ -66,7 +66,14 @@ func (s *storeSession) Refused() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renew, s.until = time.Time{}, time.Time{}
+	if s.access.e.objects.Ahead().Abs() > clocksApart {
+		s.none, s.client = true, nil
+	}
 }
+
+// clocksApart is how far the store's clock may be from this machine's where it refuses what was signed here; stores take signatures of 15 minutes. Beyond that the
+// scheduler signs, which goes by the store's clock.
+const clocksApart = 5 * time.Minute
 
 // open asks for a session, and for another one before it runs out. Where none is given the client is nil, and the requests may have been signed instead.
 func (s *storeSession) open(ctx context.Context, puts []*executorv1.PutRequest) (objects.Client, []*executorv1.SignedRequest, error) {

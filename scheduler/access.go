@@ -30,8 +30,11 @@ func (s *Server) Access(ctx context.Context, executor string, r *executorv1.Acce
 		return out
 	}
 	class := planv1.ErrorClass_ERROR_CLASS_IO // to be asked for again
-	if errors.Is(err, credentials.ErrRefused) {
+	switch {
+	case errors.Is(err, credentials.ErrRefused):
 		class = planv1.ErrorClass_ERROR_CLASS_INTERNAL
+	case errors.Is(err, credentials.ErrAssume): // whoever asks, and however often
+		class = planv1.ErrorClass_ERROR_CLASS_USER
 	}
 	s.log.Warn("no access was given", "executor", executor, "attempt", r.GetAttempt().GetAttemptId(), "error", err)
 	return &executorv1.Access{Error: &planv1.Error{Class: class, Message: err.Error()}}

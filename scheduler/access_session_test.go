@@ -80,10 +80,10 @@ func TestAccess_SessionOfOnePrefix_J20(t *testing.T) {
 	require.NotNil(t, s.Access(t.Context(), "x", &executorv1.AccessRequest{Analysis: "q", Write: true}, &executorv1.Analyze{}).GetError())
 	require.Empty(t, asked())
 
-	// STS refuses: the attempt is told, and what is no matter of this attempt alone may be tried again.
+	// STS refuses: so it does for whoever asks, and the job is told.
 	code = "AccessDenied"
 	out = ask()
-	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_IO, out.GetError().GetClass())
+	require.Equal(t, planv1.ErrorClass_ERROR_CLASS_USER, out.GetError().GetClass())
 	require.Contains(t, out.GetError().GetMessage(), "trust policy")
 	require.NotContains(t, out.GetError().GetMessage(), "own-secret")
 	asked()

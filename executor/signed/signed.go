@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
@@ -64,9 +65,13 @@ func Unknown(err error) bool {
 
 // Client sends requests. Safe for concurrent use.
 type Client struct {
-	http *http.Client
-	web  *http.Client // for files of web servers, which are not signed for
+	http  *http.Client
+	web   *http.Client // for files of web servers, which are not signed for
+	ahead atomic.Int64 // of the clock of the store that answered last
 }
+
+// Ahead is how far the clock of the store that answered last is ahead of this machine's; 0 where it is not known.
+func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 
 const (
 	dialPatience   = 10 * time.Second
@@ -121,6 +126,9 @@ func (c *Client) Do(ctx context.Context, r *executorv1.SignedRequest, more http.
 			return nil, context.Cause(ctx)
 		}
 		return nil, fail(err)
+	}
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil && resp.Header.Get("Age") == "" {
+		c.ahead.Store(int64(time.Until(at)))
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		resp.Body = &watched{ReadCloser: resp.Body, timer: time.AfterFunc(idlePatience, func() { resp.Body.Close() })}

@@ -30,7 +30,27 @@ func (c *s3Client) Head(ctx context.Context, key string) (Info, error) {
 		}
 		return err
 	})
+	if e := new(Error); errors.As(err, &e) {
+		err = c.spoken(ctx, key, e)
+	}
 	return out, err
+}
+
+// spoken finds out why a look at an object was refused, which its answer, that has no body, does not say: by asking for the first byte.
+func (c *s3Client) spoken(ctx context.Context, key string, e *Error) error {
+	if e.Status != http.StatusBadRequest && e.Status != http.StatusForbidden && e.Status != http.StatusUnauthorized || errors.Is(e, ErrExpired) {
+		return e
+	}
+	r, err := c.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &c.bucket, Key: &key, Range: aws.String("bytes=0-0")})
+	if err == nil {
+		_ = r.Body.Close() // it may be read, but not be looked at
+		return e
+	}
+	why, v := c.explain(ctx, e.Op, key, err)
+	if v != refused || why.Code == "" || errors.Is(why, ErrNotFound) {
+		return e
+	}
+	return why
 }
 
 func (c *s3Client) Get(ctx context.Context, key string, off, n int64, ifMatch string) (io.ReadCloser, Info, error) {

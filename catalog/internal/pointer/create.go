@@ -121,6 +121,10 @@ func (c *Engine) insert(ctx context.Context, id catalog.Ident, meta table.Metada
 		c.discardIf(ctx, next)
 		return nil, notSent(err)
 	}
+	if err := c.readable(ctx, next.location); err != nil { // or the table would be there, and nobody could use it
+		c.discard(ctx, next.location)
+		return nil, notSent(err)
+	}
 	made, err := c.insertRow(ctx, id, next)
 	switch {
 	case refused(err):
@@ -134,6 +138,18 @@ func (c *Engine) insert(ctx context.Context, id catalog.Ident, meta table.Metada
 	}
 	c.cache.put(next)
 	return next, nil
+}
+
+// readable says whether a file that was written can be read by this account.
+func (c *Engine) readable(ctx context.Context, location string) error {
+	store, err := c.stores.Open(ctx, parent(location))
+	if err != nil {
+		return err
+	}
+	if _, err := store.Stat(ctx, location); err != nil {
+		return fmt.Errorf("read metadata that was just written: %w", err)
+	}
+	return nil
 }
 
 func (c *Engine) insertRow(ctx context.Context, id catalog.Ident, next *version) (bool, error) {

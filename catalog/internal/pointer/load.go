@@ -49,10 +49,29 @@ func (c *Engine) load(ctx context.Context, id catalog.Ident) (*version, error) {
 		case !errors.Is(err, storage.ErrNotFound):
 			return nil, fmt.Errorf("table %s: %w", id, err)
 		case location == gone:
+			if err := c.unreachable(ctx, location); err != nil {
+				return nil, fmt.Errorf("table %s: %w", id, err)
+			}
 			return nil, fmt.Errorf("table %s is in the catalog, and its metadata file %s is not there; if its storage is not mounted, mount it: %w", id, location, catalog.ErrUnreadable)
 		}
 		gone = location // which another writer may have removed since it was looked up
 	}
+}
+
+// unreachable says why a file is not there, where that is not its own doing: its bucket is missing, for instance.
+func (c *Engine) unreachable(ctx context.Context, location string) error {
+	store, err := c.stores.Open(ctx, parent(location))
+	if err != nil {
+		return err
+	}
+	o, err := store.Open(ctx, location)
+	switch {
+	case err == nil:
+		o.Close()
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	return nil
 }
 
 // RawMetadata implements catalog.Catalog.

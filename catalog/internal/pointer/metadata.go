@@ -220,7 +220,11 @@ func parent(location string) string {
 func (c *Engine) discard(ctx context.Context, location string) {
 	store, err := c.stores.Open(ctx, parent(location))
 	if err == nil {
-		err = store.Remove(context.WithoutCancel(ctx), location)
+		if p, ok := store.(storage.Prober); ok { // an account that may not read can clean up, too
+			err = p.Forget(context.WithoutCancel(ctx), location)
+		} else {
+			err = store.Remove(context.WithoutCancel(ctx), location)
+		}
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		c.log.Warn("metadata file of a commit that did not land stays", "file", location, "error", err)

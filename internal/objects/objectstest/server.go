@@ -345,3 +345,10 @@ func StartProxy(t testing.TB, to string) *Server {
 	s.words = func(w http.ResponseWriter, r *http.Request, _ http.HandlerFunc) { p.ServeHTTP(w, r) }
 	return s
 }
+
+// Heal takes every fault back.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
