@@ -50,9 +50,14 @@ func glueFaults() []catalogtest.HTTPFault {
 	var out []catalogtest.HTTPFault
 	for _, applied := range []bool{false, true} {
 		for _, f := range []catalogtest.HTTPFault{
-			{Code: "ThrottlingException"}, {Code: "ConcurrentModificationException"}, {Code: "OperationTimeoutException"}, {Code: "AlreadyExistsException"},
-			{Code: "InternalServiceException", Status: http.StatusInternalServerError}, {Code: "ServiceUnavailableException", Status: http.StatusServiceUnavailable},
-			{Code: "ResourceNotReadyException"}, {Status: http.StatusTemporaryRedirect, Plain: true},
+			{Code: "ThrottlingException"},
+			{Code: "ConcurrentModificationException"},
+			{Code: "OperationTimeoutException"},
+			{Code: "AlreadyExistsException"},
+			{Code: "InternalServiceException", Status: http.StatusInternalServerError},
+			{Code: "ServiceUnavailableException", Status: http.StatusServiceUnavailable},
+			{Code: "ResourceNotReadyException"},
+			{Status: http.StatusTemporaryRedirect, Plain: true},
 		} {
 			f.Applied = applied
 			out = append(out, f)

@@ -136,7 +136,11 @@ func TestColumns(t *testing.T) {
 		got = append(got, column{m["Name"].(string), m["Type"].(string), comment, m["Parameters"].(map[string]any)["iceberg.field.current"].(string)})
 	}
 	assert.Equal(t, []column{
-		{"f", "date", "", "true"}, {"a", "bigint", "two lines", "true"}, {"b", "decimal(9,2)", "", "false"}, {"c", "struct<x:timestamp,y:array<string>>", "", "false"},
-		{"d", "map<string,binary>", "", "false"}, {"e", "string", strings.Repeat("ü", 255), "false"},
+		{"f", "date", "", "true"},
+		{"a", "bigint", "two lines", "true"},
+		{"b", "decimal(9,2)", "", "false"},
+		{"c", "struct<x:timestamp,y:array<string>>", "", "false"},
+		{"d", "map<string,binary>", "", "false"},
+		{"e", "string", strings.Repeat("ü", 255), "false"},
 	}, got)
 }

@@ -115,7 +115,6 @@ func TestCheck_WhatIsWrong(t *testing.T) {
 		step   string // the only one that fails
 		says   string
 		fix    string
-		stays  bool // what was written
 	}
 	deny := func(action string) func(*objectstest.Account) {
 		return func(a *objectstest.Account) { a.Deny = []string{action} }
