@@ -2,7 +2,6 @@ package glue_test
 
 import (
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 
@@ -197,13 +196,10 @@ func TestCommit_NoVersionID(t *testing.T) {
 // A service that cannot be reached was not asked for anything.
 func TestCommit_NotSent(t *testing.T) {
 	s := newScene(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	url := "http://" + l.Addr().String()
-	require.NoError(t, l.Close())
+	url := "http://127.0.0.1:1" // where nobody listens
 	c := open(t, url, t.TempDir(), nil)
 	reqs, ups := catalogtest.Append(s.tbl, catalogtest.SnapshotID())
-	_, err = c.Commit(t.Context(), s.tbl.Ident, reqs, ups)
+	_, err := c.Commit(t.Context(), s.tbl.Ident, reqs, ups)
 	require.ErrorIs(t, err, catalog.ErrNotSent)
 	reqs, ups = catalogtest.Staged(uuid.NewString(), "", 4)
 	_, err = c.Commit(t.Context(), catalog.Ident{"demo", "new"}, reqs, ups)

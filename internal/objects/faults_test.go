@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -327,10 +326,7 @@ func TestSkew_IsCorrected(t *testing.T) {
 
 // An endpoint where nothing answers is named, with what to do.
 func TestEndpoint_Wrong(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
+	const address = "127.0.0.1:1" // where nobody listens
 	for endpoint, want := range map[string]string{"http://" + address: "connection refused", "http://nowhere.invalid": "nowhere.invalid"} {
 		c, err := objects.NewS3(objects.Props{objects.Endpoint: endpoint}, "b", objects.Static(objects.Props{objects.AccessKeyID: "k", objects.SecretKey: "s"}))
 		require.NoError(t, err)
