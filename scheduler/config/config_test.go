@@ -181,7 +181,6 @@ func TestLoad_Refuses(t *testing.T) {
 		"auth: {tokens: [{principal: a, token: {env: A}}, {principal: a, token: {env: A}}]}": {"auth.tokens[1].principal", "twice"},
 		"catalogs: {'a.b': {type: sql}}":                                                                                {`"a.b"`, "letters"},
 		"catalogs: {'': {type: sql}}":                                                                                   {"catalogs", "letters"},
-		"catalogs: {lake: {type: glue}}":                                                                                {"catalogs.lake.type", `"glue"`, "rest, sink, sql"},
 		"catalogs: {lake: {type: unity}}":                                                                               {"catalogs.lake.type", `"unity"`, "glue, rest, sink, sql"},
 		"catalogs: {lake: {type: hive, uri: 'thrift://h:9083'}}":                                                        {"catalogs.lake.type", "Hive metastores are not served"},
 		"catalogs: {g: {type: glue, warehouse: 's3://lake/w'}}":                                                         {"catalogs.g.properties.glue.region", "missing"},

@@ -214,6 +214,8 @@ func (w *walker) missing(key string, err error) error {
 		return fmt.Errorf("%q: cannot look at it: %w", w.name, told)
 	case errors.Is(err, objects.ErrDenied) && why != nil:
 		return fmt.Errorf("%q: cannot look at it: %w (s3:GetObject is needed for it, and s3:ListBucket for patterns; without s3:ListBucket a missing object is denied, too)", w.name, err)
+	case errors.Is(err, objects.ErrDenied):
+		return fmt.Errorf("%q: cannot look at it: %w (s3:GetObject is needed for it)", w.name, err)
 	}
 	return fmt.Errorf("%q: cannot look at it: %w", w.name, err)
 }

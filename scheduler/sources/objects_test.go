@@ -181,8 +181,12 @@ func TestObjects_Errors(t *testing.T) {
 			fault: []objectstest.Fault{{Method: http.MethodHead, Status: 403}, {Method: http.MethodGet, Status: 403, Code: "InvalidAccessKeyId"}},
 		},
 		{
-			name: "s3://lake/raw/a.csv", want: "s3:GetObject is needed", is: objects.ErrDenied,
+			name: "s3://lake/raw/a.csv", want: "s3:GetObject is needed for it)", is: objects.ErrDenied,
 			fault: []objectstest.Fault{{Method: http.MethodHead, Status: 403}, {Method: http.MethodGet, Status: 403, Code: "AccessDenied"}},
+		},
+		{
+			name: "s3://lake/raw/a.csv", want: "without s3:ListBucket a missing object is denied, too", is: objects.ErrDenied,
+			fault: []objectstest.Fault{{Method: http.MethodHead, Status: 403}, {Method: http.MethodGet, Status: 403, Code: "AccessDenied", Times: 9}},
 		},
 		{
 			name: "s3://lake/raw/*.csv", want: "the objects below s3://lake/raw/ cannot be listed", is: objects.ErrDenied,
