@@ -253,10 +253,7 @@ func TestFlight_IngestOfABrokenStream(t *testing.T) {
 	_, err := cl.ExecuteIngest(ctx, &endless{schema: schema, rec: batch(t, schema, `[{"id":1},{"id":2}]`), left: 1000}, ingestInto(appendTo, "f", "t"))
 	require.ErrorContains(t, err, "the source broke")
 	cancel() // the client lets go of the stream without having ended it
-	harness.Eventually(t, "the file is removed", func() bool {
-		left, err := os.ReadDir(filepath.Join(c.Dir, "data", "inputs"))
-		return err == nil && len(left) == 0
-	})
+	requireNoInputs(t, c)
 	require.Zero(t, c.Table("f", "t").Snapshots)
 	require.Len(t, c.Jobs(), 2, "no job was made of it")
 }
