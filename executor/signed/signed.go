@@ -127,7 +127,7 @@ func (c *Client) Do(ctx context.Context, r *executorv1.SignedRequest, more http.
 		}
 		return nil, fail(err)
 	}
-	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil && resp.Header.Get("Age") == "" {
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil && by == c.http && resp.Header.Get("Age") == "" {
 		c.ahead.Store(int64(time.Until(at)))
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {

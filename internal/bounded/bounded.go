@@ -5,6 +5,7 @@ package bounded
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -24,6 +25,20 @@ func Text(s string, most int) string {
 		tail = tail[1:]
 	}
 	return fmt.Sprintf("%s … (%d bytes left out) … %s", head, len(s)-len(head)-len(tail), strings.ToValidUTF8(tail, ""))
+}
+
+// Line is the beginning of a text, at most bytes of it, as one line: what a server says must not make lines of a log.
+func Line(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
 
 // Error is e with texts of at most Message bytes each. It may be e itself.

@@ -21,6 +21,11 @@ func TestText_CutsAtRunesAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestLine(t *testing.T) {
+	require.Equal(t, "a b c", bounded.Line("a\nb\x00c", 5))
+	require.Equal(t, "a é…", bounded.Line("a éé", 5), "a rune is left out whole")
+}
+
 func TestError_KeepsTheRest(t *testing.T) {
 	e := &planv1.Error{Class: planv1.ErrorClass_ERROR_CLASS_FETCH, Message: strings.Repeat("m", 1<<20), Hint: "h", LostAttempt: "a"}
 	got := bounded.Error(e)

@@ -11,10 +11,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+
+	"github.com/signet-io/signet/internal/bounded"
 )
 
 // verdict says what is known of a request that failed.
@@ -215,18 +216,9 @@ func withoutQuery(text string) string {
 	return strings.Join(words, " ")
 }
 
-// clip bounds what a store says, and takes out what would make lines of it.
+// clip bounds what a store says, and takes out what would make lines of it, or is a signature.
 func clip(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
-	}
-	return withoutQuery(text)
+	return withoutQuery(bounded.Line(text, 300))
 }
 
 // SourceFailed marks the failure of credentials: nothing was sent.

@@ -79,6 +79,7 @@ type run struct {
 	target Target
 	report func(Step)
 	where  string // what steps are about
+	scheme string // of the warehouse; empty: it is none
 	ok     bool
 }
 

@@ -17,13 +17,17 @@ import (
 	"github.com/signet-io/signet/internal/uri"
 )
 
-// What the scheduler's account needs below a warehouse.
-const (
-	mayList   = "the scheduler has to be allowed to list: s3:ListBucket; clean-up and orphan removal go by it"
-	mayRemove = "the scheduler has to be allowed to remove: s3:DeleteObject; nothing was written, as it would stay"
-	mayWrite  = "the scheduler has to be allowed to write below the warehouse: s3:PutObject"
-	mayRead   = "the scheduler has to be allowed to read below the warehouse: s3:GetObject"
-)
+// may says what the scheduler has to be allowed to do below a warehouse, and what S3's policies call it.
+func (r *run) may(do, actions string) string {
+	text := "the scheduler has to be allowed to " + do
+	if r.scheme == uri.S3 {
+		text += ": " + actions
+	}
+	return text
+}
+
+func (r *run) mayWrite() string { return r.may("write below the warehouse", "s3:PutObject") }
+func (r *run) mayRead() string  { return r.may("read below the warehouse", "s3:GetObject") }
 
 // tooFarOff is how far clocks may be apart: stores refuse signatures at 15 minutes.
 const tooFarOff = 5 * time.Minute
@@ -50,6 +54,8 @@ func (p *place) name(rel string) string {
 
 func (r *run) storage(c catalog.Catalog) {
 	p := &place{body: []byte("signet check\n"), mayList: true}
+	at, unparsed := uri.Parse(r.target.Warehouse)
+	r.scheme = at.Scheme
 	if !r.step("open storage", "check "+r.setting("warehouse")+", and "+r.setting("properties")+" of the store", func() (_ string, err error) {
 		p.Store, err = c.Store(r.ctx, nil, r.target.Warehouse)
 		return r.target.Warehouse, err
@@ -61,7 +67,7 @@ func (r *run) storage(c catalog.Catalog) {
 	p.prefix = storage.Join(r.target.Warehouse, Directory+hex.EncodeToString(id))
 	p.prober, _ = p.Store.(storage.Prober)
 	p.signer, _ = p.Store.(storage.Signer)
-	if at, err := uri.Parse(r.target.Warehouse); err == nil && at.Remote() {
+	if unparsed == nil && at.Remote() {
 		p.bucket, r.where = at.Authority, r.bucket(at.Authority)
 	}
 	if p.prober != nil && !r.reach(p) {
@@ -69,7 +75,7 @@ func (r *run) storage(c catalog.Catalog) {
 	}
 	defer r.remove(p)
 	p.file = p.name("a")
-	if !r.step("write", mayWrite, func() (string, error) {
+	if !r.step("write", r.mayWrite(), func() (string, error) {
 		_, err := p.PutIfAbsent(r.ctx, p.file, bytes.NewReader(p.body))
 		return "", err
 	}) {
@@ -85,15 +91,18 @@ func (r *run) storage(c catalog.Catalog) {
 		}
 		return "", errors.New("the store replaces a file that exists, though it is asked not to (If-None-Match)")
 	})
-	readable := r.step("read", mayRead, func() (string, error) { return "", readBack(r.ctx, p, p.file, p.body) })
+	readable := r.step("read", r.mayRead(), func() (string, error) { return "", readBack(r.ctx, p, p.file, p.body) })
 	r.list(p)
 	if p.signer != nil {
 		r.executors(p, readable)
 	}
 }
 
-// bucket says where a bucket is looked for.
+// bucket says where a bucket is looked for. The names of Azure's containers say it.
 func (r *run) bucket(name string) string {
+	if r.scheme != uri.S3 {
+		return "bucket " + name
+	}
 	endpoint, region := r.target.Endpoint, r.target.Region
 	if endpoint == "" {
 		endpoint = "AWS"
@@ -131,11 +140,11 @@ func (r *run) reach(p *place) bool {
 		}
 		return "", nil
 	})
-	return r.step("may remove", mayRemove, func() (string, error) { return "", p.prober.Forget(r.ctx, storage.Join(p.prefix, "none")) })
+	return r.step("may remove", r.may("remove", "s3:DeleteObject")+"; nothing was written, as it would stay", func() (string, error) { return "", p.prober.Forget(r.ctx, storage.Join(p.prefix, "none")) })
 }
 
 func (r *run) list(p *place) {
-	p.mayList = r.step("list", mayList, func() (string, error) {
+	p.mayList = r.step("list", r.may("list", "s3:ListBucket")+"; clean-up and orphan removal go by it", func() (string, error) {
 		n := 0
 		err := p.List(r.ctx, p.prefix, func(storage.Info) error { n++; return nil })
 		if err == nil && n != 1 {

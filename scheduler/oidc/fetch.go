@@ -46,7 +46,7 @@ func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.next.RoundTrip(r)
 	note := asked{l.now(), err}
 	if err == nil {
-		resp.Body = &bounded{io.LimitReader(resp.Body, maxDocument), resp.Body}
+		resp.Body = &limitedBody{io.LimitReader(resp.Body, maxDocument), resp.Body}
 		if resp.StatusCode != http.StatusOK {
 			note.err = fmt.Errorf("it answered %s", resp.Status)
 		}
@@ -57,7 +57,7 @@ func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-type bounded struct {
+type limitedBody struct {
 	io.Reader
 	io.Closer
 }

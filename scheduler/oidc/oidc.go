@@ -26,6 +26,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/signet-io/signet/internal/bounded"
 )
 
 // What callers tell apart with errors.Is.
@@ -49,6 +51,7 @@ const (
 	maxToken     = 16 << 10 // bytes
 	maxDocument  = 1 << 20  // bytes of what the issuer answers
 	maxPrincipal = 128      // bytes
+	maxText      = 300      // bytes of what a token or the issuer is quoted with
 )
 
 // Options say whose tokens are taken.
@@ -163,7 +166,7 @@ func (v *Verifier) Principal(ctx context.Context, token string) (string, error) 
 	case fetch.err != nil:
 		return "", fmt.Errorf("%w: no key of %s that was known %s ago has signed it; new ones are asked for again then", ErrToken, v.o.Issuer, pause)
 	case err != nil:
-		return "", fmt.Errorf("%w: %s", ErrToken, clip(err.Error()))
+		return "", fmt.Errorf("%w: %s", ErrToken, bounded.Line(err.Error(), maxText))
 	}
 	return v.principal(t)
 }
@@ -172,7 +175,7 @@ func (v *Verifier) Principal(ctx context.Context, token string) (string, error) 
 func (v *Verifier) principal(t *oidc.IDToken) (string, error) {
 	var all map[string]any
 	if err := t.Claims(&all); err != nil {
-		return "", fmt.Errorf("%w: %s", ErrToken, clip(err.Error()))
+		return "", fmt.Errorf("%w: %s", ErrToken, bounded.Line(err.Error(), maxText))
 	}
 	if nbf, ok := all["nbf"].(float64); ok && v.o.Now().Add(Leeway).Before(time.Unix(int64(nbf), 0)) { // the library allows five minutes
 		return "", fmt.Errorf("%w: it is not valid before %s", ErrToken, time.Unix(int64(nbf), 0).UTC().Format(time.RFC3339))
@@ -193,7 +196,7 @@ func (v *Verifier) principal(t *oidc.IDToken) (string, error) {
 }
 
 func (v *Verifier) unavailable(err error) error {
-	return fmt.Errorf("%w: %s: %s", ErrUnavailable, v.o.Issuer, clip(err.Error()))
+	return fmt.Errorf("%w: %s: %s", ErrUnavailable, v.o.Issuer, bounded.Line(err.Error(), maxText))
 }
 
 // verifier asks the issuer about itself where that has not been done for a while. While it cannot be asked, what it has said before counts.
@@ -241,18 +244,4 @@ func (v *Verifier) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 	return oidc.NewVerifier(v.o.Issuer, &keySet{oidc.NewRemoteKeySet(within, about.Keys)}, &oidc.Config{
 		ClientID: v.o.Audience, SupportedSigningAlgs: []string{oidc.RS256, oidc.ES256}, Now: func() time.Time { return v.o.Now().Add(-Leeway) },
 	}), nil
-}
-
-// clip bounds what is told of a token or by an issuer, and takes out what would make lines of it.
-func clip(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
-	}
-	return text
 }
