@@ -48,6 +48,7 @@ func TestMaintenance_ExpireSnapshots(t *testing.T) {
 	require.Equal(t, [][]string{{"0", "0", "0", "0", "0", "0", "0"}}, c.SQL("CALL system.expire_snapshots('s.t', "+farAway+")"))
 	c.SQL("ALTER TABLE lake.s.t SET TBLPROPERTIES ('gc.enabled' = 'false')")
 	c.Fail(1, "CALL system.expire_snapshots('s.t', "+farAway+")", "gc.enabled is false")
+	c.Fail(1, "CALL system.remove_orphan_files('s.t')", "gc.enabled is false")
 }
 
 // The scheduler dies between the commit of an expiry and the end of its deletions, at each step: nothing is left, and nothing is missing.

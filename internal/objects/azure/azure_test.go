@@ -158,7 +158,7 @@ func TestPlace(t *testing.T) {
 func TestReal(t *testing.T) {
 	connection := os.Getenv("SIGNET_TEST_AZURE")
 	if connection == "" {
-		t.Skip("SIGNET_TEST_AZURE is not set")
+		t.Skip("SIGNET_TEST_AZURE is not set: the connection string of a server that nothing here starts, as Azurite")
 	}
 	i, err := azure.NewIdentity(objects.Props{azure.Connection: connection})
 	require.NoError(t, err)

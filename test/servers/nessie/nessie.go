@@ -106,19 +106,16 @@ func Start(t testing.TB, store *weed.Server, bucket string) *Server {
 		}
 		log.Close()
 	})
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	harness.Eventually(t, "Nessie answers", func() bool {
 		select {
 		case <-ended:
-			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("Nessie ended: %s", text[max(0, len(text)-4000):])
+			t.Fatal("Nessie ended") // with its log, at the end of the test
 		default:
 		}
-		if _, err := s.call(http.MethodGet, s.api+"/config", nil); err == nil {
-			return s
-		} else if time.Now().After(deadline) {
-			t.Fatalf("Nessie does not answer: %v", err)
-		}
-	}
+		_, err := s.call(http.MethodGet, s.api+"/config", nil)
+		return err == nil
+	})
+	return s
 }
 
 // noAncestor is the commit that every empty branch is at.
