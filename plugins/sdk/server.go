@@ -68,10 +68,13 @@ func optional(sink Sink) map[sinkv1.Capability]bool {
 	_, scan := sink.(ScanPlanner)
 	_, alter := sink.(TableAlterer)
 	_, abort := sink.(Aborter)
+	_, history := sink.(Historian)
+	_, maintain := sink.(Maintainer)
 	return map[sinkv1.Capability]bool{
 		sinkv1.Capability_CAPABILITY_CREATE_TABLE: create, sinkv1.Capability_CAPABILITY_DROP_TABLE: drop,
 		sinkv1.Capability_CAPABILITY_DESCRIBE_TABLE: desc, sinkv1.Capability_CAPABILITY_PLAN_SCAN: scan,
 		sinkv1.Capability_CAPABILITY_ALTER_TABLE: alter, sinkv1.Capability_CAPABILITY_ABORT: abort,
+		sinkv1.Capability_CAPABILITY_HISTORY: history, sinkv1.Capability_CAPABILITY_MAINTAIN: maintain,
 	}
 }
 
@@ -210,6 +213,26 @@ func (s *server) PlanScan(req *sinkv1.PlanScanRequest, stream sinkv1.Sink_PlanSc
 	defer func() { err = edge(err) }()
 	defer recovered("PlanScan", &err)
 	return o.PlanScan(s.bind(stream.Context(), req.GetLease()), req, stream.Send)
+}
+
+func (s *server) History(req *sinkv1.HistoryRequest, stream sinkv1.Sink_HistoryServer) (err error) {
+	o, ok := s.sink.(Historian)
+	if !ok {
+		return s.UnimplementedSinkServer.History(req, stream)
+	}
+	defer func() { err = edge(err) }()
+	defer recovered("History", &err)
+	return o.History(s.bind(stream.Context(), req.GetLease()), req, stream.Send)
+}
+
+func (s *server) Maintain(req *sinkv1.MaintainRequest, stream sinkv1.Sink_MaintainServer) (err error) {
+	o, ok := s.sink.(Maintainer)
+	if !ok {
+		return s.UnimplementedSinkServer.Maintain(req, stream)
+	}
+	defer func() { err = edge(err) }()
+	defer recovered("Maintain", &err)
+	return o.Maintain(s.bind(stream.Context(), req.GetLease()), req, stream.Send)
 }
 
 // unary is the frame of every call that takes and gives one message.

@@ -61,6 +61,17 @@ type TableAlterer interface {
 	AlterTable(ctx context.Context, req *sinkv1.AlterTableRequest) (*sinkv1.AlterTableResponse, error)
 }
 
+// Historian is CAPABILITY_HISTORY: the table's commits, newest first, at most 1,000 in one message. An error of send ends the call and is returned as it is.
+type Historian interface {
+	History(ctx context.Context, req *sinkv1.HistoryRequest, send func(*sinkv1.HistoryResponse) error) error
+}
+
+// Maintainer is CAPABILITY_MAINTAIN: files that nothing needs any more, at most 1,000 in one message. The host checks each and deletes it. An error of send
+// ends the call and is returned as it is.
+type Maintainer interface {
+	Maintain(ctx context.Context, req *sinkv1.MaintainRequest, send func(*sinkv1.MaintainResponse) error) error
+}
+
 // Aborter is CAPABILITY_ABORT: release what a job left outside the host's storage. It may be called for jobs that left nothing.
 type Aborter interface {
 	Abort(ctx context.Context, req *sinkv1.AbortRequest) (*sinkv1.AbortResponse, error)

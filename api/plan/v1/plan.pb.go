@@ -1294,8 +1294,11 @@ type FileRules struct {
 	Metrics             map[int32]*MetricsMode `protobuf:"bytes,7,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // by field id, leaves only; absent: NONE
 	AnyCodec            bool                   `protobuf:"varint,8,opt,name=any_codec,json=anyCodec,proto3" json:"any_codec,omitempty"`                                                         // the codec is a default, and not what the table's owner asked for: pages that are copied may have another
 	NoSplice            bool                   `protobuf:"varint,9,opt,name=no_splice,json=noSplice,proto3" json:"no_splice,omitempty"`                                                         // pages of source files are never copied as they are
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	NoFieldIds          bool                   `protobuf:"varint,10,opt,name=no_field_ids,json=noFieldIds,proto3" json:"no_field_ids,omitempty"`                                                // data files carry no field ids: the format finds columns by their names
+	// Partition columns (identity transforms) are not written into data files: their values are those of DataFile.partition alone.
+	OmitPartitionColumns bool `protobuf:"varint,11,opt,name=omit_partition_columns,json=omitPartitionColumns,proto3" json:"omit_partition_columns,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *FileRules) Reset() {
@@ -1387,6 +1390,20 @@ func (x *FileRules) GetAnyCodec() bool {
 func (x *FileRules) GetNoSplice() bool {
 	if x != nil {
 		return x.NoSplice
+	}
+	return false
+}
+
+func (x *FileRules) GetNoFieldIds() bool {
+	if x != nil {
+		return x.NoFieldIds
+	}
+	return false
+}
+
+func (x *FileRules) GetOmitPartitionColumns() bool {
+	if x != nil {
+		return x.OmitPartitionColumns
 	}
 	return false
 }
@@ -2911,6 +2928,7 @@ type DeleteFile struct {
 	Name          string                 `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`      // position deletes that are about the one data file alone: the file as the table names it
 	Uri           string                 `protobuf:"bytes,10,opt,name=uri,proto3" json:"uri,omitempty"`       // as PinnedFile.uri
 	Etag          string                 `protobuf:"bytes,11,opt,name=etag,proto3" json:"etag,omitempty"`     // as PinnedFile.etag
+	Inline        []byte                 `protobuf:"bytes,12,opt,name=inline,proto3" json:"inline,omitempty"` // deletion vectors that the table's metadata holds: the blob, as in a file (length, magic number, bitmap, checksum); path is empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3020,6 +3038,13 @@ func (x *DeleteFile) GetEtag() string {
 		return x.Etag
 	}
 	return ""
+}
+
+func (x *DeleteFile) GetInline() []byte {
+	if x != nil {
+		return x.Inline
+	}
+	return nil
 }
 
 // Source is one input of a query, bound to the view name that the rewritten query uses.
@@ -3392,6 +3417,7 @@ type TableScan struct {
 	TotalFiles    int64         `protobuf:"varint,10,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; more than files if a filter has left some out; -1: not known
 	Catalog       string        `protobuf:"bytes,11,opt,name=catalog,proto3" json:"catalog,omitempty"`                          // whose store has the files that have a uri
 	Ident         []string      `protobuf:"bytes,12,rep,name=ident,proto3" json:"ident,omitempty"`                              // namespace parts and name: the table for whose files a catalog may give credentials
+	ByName        bool          `protobuf:"varint,13,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"`             // fields are found by names alone: ids that files hold mean nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3508,6 +3534,13 @@ func (x *TableScan) GetIdent() []string {
 		return x.Ident
 	}
 	return nil
+}
+
+func (x *TableScan) GetByName() bool {
+	if x != nil {
+		return x.ByName
+	}
+	return false
 }
 
 // FieldNames are the names that a field has, or had, where it has no id.
@@ -5302,7 +5335,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"nullsFirst\"V\n" +
 	"\vMetricsMode\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.MetricsKindR\x04kind\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\x05R\x06length\"\xc3\x03\n" +
+	"\x06length\x18\x02 \x01(\x05R\x06length\"\x9b\x04\n" +
 	"\tFileRules\x123\n" +
 	"\x16target_file_size_bytes\x18\x01 \x01(\x03R\x13targetFileSizeBytes\x12\x14\n" +
 	"\x05codec\x18\x02 \x01(\tR\x05codec\x12\x1f\n" +
@@ -5313,7 +5346,11 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x0fparquet_version\x18\x06 \x01(\tR\x0eparquetVersion\x12@\n" +
 	"\ametrics\x18\a \x03(\v2&.signet.plan.v1.FileRules.MetricsEntryR\ametrics\x12\x1b\n" +
 	"\tany_codec\x18\b \x01(\bR\banyCodec\x12\x1b\n" +
-	"\tno_splice\x18\t \x01(\bR\bnoSplice\x1aW\n" +
+	"\tno_splice\x18\t \x01(\bR\bnoSplice\x12 \n" +
+	"\fno_field_ids\x18\n" +
+	" \x01(\bR\n" +
+	"noFieldIds\x124\n" +
+	"\x16omit_partition_columns\x18\v \x01(\bR\x14omitPartitionColumns\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc3\x06\n" +
@@ -5466,7 +5503,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\amatched\x18\x0f \x01(\bR\amatched\x12\x10\n" +
 	"\x03uri\x18\x10 \x01(\tR\x03uri\x12\x12\n" +
 	"\x04etag\x18\x11 \x01(\tR\x04etagB\x0f\n" +
-	"\r_first_row_id\"\xd8\x02\n" +
+	"\r_first_row_id\"\xf0\x02\n" +
 	"\n" +
 	"DeleteFile\x125\n" +
 	"\acontent\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.FileContentR\acontent\x12\x12\n" +
@@ -5481,7 +5518,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04name\x12\x10\n" +
 	"\x03uri\x18\n" +
 	" \x01(\tR\x03uri\x12\x12\n" +
-	"\x04etag\x18\v \x01(\tR\x04etag\"\xdd\x01\n" +
+	"\x04etag\x18\v \x01(\tR\x04etag\x12\x16\n" +
+	"\x06inline\x18\f \x01(\fR\x06inline\"\xdd\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x120\n" +
@@ -5513,7 +5551,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\acolumns\x18\x04 \x03(\v2\x16.signet.plan.v1.ColumnR\acolumns\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbc\x03\n" +
 	"\tTableScan\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.signet.plan.v1.PinnedFileR\x05files\x12\x14\n" +
@@ -5529,7 +5567,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"totalFiles\x12\x18\n" +
 	"\acatalog\x18\v \x01(\tR\acatalog\x12\x14\n" +
-	"\x05ident\x18\f \x03(\tR\x05ident\"=\n" +
+	"\x05ident\x18\f \x03(\tR\x05ident\x12\x17\n" +
+	"\aby_name\x18\r \x01(\bR\x06byName\"=\n" +
 	"\n" +
 	"FieldNames\x12\x19\n" +
 	"\bfield_id\x18\x01 \x01(\x05R\afieldId\x12\x14\n" +

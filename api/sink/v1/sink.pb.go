@@ -44,6 +44,8 @@ const (
 	Capability_CAPABILITY_BRANCHES         Capability = 13 // writes and scans take a branch
 	Capability_CAPABILITY_ADD_FILES        Capability = 14 // PrepareWriteRequest.add_files
 	Capability_CAPABILITY_PICK             Capability = 15 // WRITE_MODE_PICK
+	Capability_CAPABILITY_HISTORY          Capability = 16 // History
+	Capability_CAPABILITY_MAINTAIN         Capability = 17 // Maintain
 )
 
 // Enum value maps for Capability.
@@ -65,6 +67,8 @@ var (
 		13: "CAPABILITY_BRANCHES",
 		14: "CAPABILITY_ADD_FILES",
 		15: "CAPABILITY_PICK",
+		16: "CAPABILITY_HISTORY",
+		17: "CAPABILITY_MAINTAIN",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":      0,
@@ -83,6 +87,8 @@ var (
 		"CAPABILITY_BRANCHES":         13,
 		"CAPABILITY_ADD_FILES":        14,
 		"CAPABILITY_PICK":             15,
+		"CAPABILITY_HISTORY":          16,
+		"CAPABILITY_MAINTAIN":         17,
 	}
 )
 
@@ -3767,6 +3773,7 @@ type PlanScanResponse struct {
 	Branch        string           `protobuf:"bytes,7,opt,name=branch,proto3" json:"branch,omitempty"`                            // that ref names; empty: the main one, a tag or a version
 	TotalFiles    int64            `protobuf:"varint,8,opt,name=total_files,json=totalFiles,proto3" json:"total_files,omitempty"` // data files of the version; -1: not known. The filter leaves out those that are not sent.
 	RowLineage    bool             `protobuf:"varint,9,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"` // the format numbers the table's rows
+	ByName        bool             `protobuf:"varint,10,opt,name=by_name,json=byName,proto3" json:"by_name,omitempty"`            // fields are found by names alone: ids that files hold mean nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3860,6 +3867,13 @@ func (x *PlanScanResponse) GetTotalFiles() int64 {
 func (x *PlanScanResponse) GetRowLineage() bool {
 	if x != nil {
 		return x.RowLineage
+	}
+	return false
+}
+
+func (x *PlanScanResponse) GetByName() bool {
+	if x != nil {
+		return x.ByName
 	}
 	return false
 }
@@ -3988,6 +4002,451 @@ func (x *ScanFile) GetMatched() bool {
 	return false
 }
 
+type HistoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Table         *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	Limit         int32                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"` // newest commits; 0: all that are there
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HistoryRequest) Reset() {
+	*x = HistoryRequest{}
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HistoryRequest) ProtoMessage() {}
+
+func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
+func (*HistoryRequest) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *HistoryRequest) GetLease() string {
+	if x != nil {
+		return x.Lease
+	}
+	return ""
+}
+
+func (x *HistoryRequest) GetTable() *TableRef {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *HistoryRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// HistoryResponse carries commits in batches of at most 1,000.
+type HistoryResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []*HistoryEntry        `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HistoryResponse) Reset() {
+	*x = HistoryResponse{}
+	mi := &file_sink_v1_sink_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HistoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HistoryResponse) ProtoMessage() {}
+
+func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HistoryResponse.ProtoReflect.Descriptor instead.
+func (*HistoryResponse) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *HistoryResponse) GetEntries() []*HistoryEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+// HistoryEntry is one commit as the table tells of it. What it does not tell is empty.
+type HistoryEntry struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Version         string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	TimestampMillis *int64                 `protobuf:"varint,2,opt,name=timestamp_millis,json=timestampMillis,proto3,oneof" json:"timestamp_millis,omitempty"`
+	User            string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
+	Operation       string                 `protobuf:"bytes,4,opt,name=operation,proto3" json:"operation,omitempty"`
+	Parameters      map[string]string      `protobuf:"bytes,5,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Metrics         map[string]string      `protobuf:"bytes,6,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	ReadVersion     *int64                 `protobuf:"varint,7,opt,name=read_version,json=readVersion,proto3,oneof" json:"read_version,omitempty"`
+	IsolationLevel  string                 `protobuf:"bytes,8,opt,name=isolation_level,json=isolationLevel,proto3" json:"isolation_level,omitempty"`
+	BlindAppend     *bool                  `protobuf:"varint,9,opt,name=blind_append,json=blindAppend,proto3,oneof" json:"blind_append,omitempty"`
+	Engine          string                 `protobuf:"bytes,10,opt,name=engine,proto3" json:"engine,omitempty"`
+	UserMetadata    string                 `protobuf:"bytes,11,opt,name=user_metadata,json=userMetadata,proto3" json:"user_metadata,omitempty"`
+	CommitId        string                 `protobuf:"bytes,12,opt,name=commit_id,json=commitId,proto3" json:"commit_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *HistoryEntry) Reset() {
+	*x = HistoryEntry{}
+	mi := &file_sink_v1_sink_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HistoryEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HistoryEntry) ProtoMessage() {}
+
+func (x *HistoryEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HistoryEntry.ProtoReflect.Descriptor instead.
+func (*HistoryEntry) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *HistoryEntry) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *HistoryEntry) GetTimestampMillis() int64 {
+	if x != nil && x.TimestampMillis != nil {
+		return *x.TimestampMillis
+	}
+	return 0
+}
+
+func (x *HistoryEntry) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *HistoryEntry) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *HistoryEntry) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *HistoryEntry) GetMetrics() map[string]string {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
+func (x *HistoryEntry) GetReadVersion() int64 {
+	if x != nil && x.ReadVersion != nil {
+		return *x.ReadVersion
+	}
+	return 0
+}
+
+func (x *HistoryEntry) GetIsolationLevel() string {
+	if x != nil {
+		return x.IsolationLevel
+	}
+	return ""
+}
+
+func (x *HistoryEntry) GetBlindAppend() bool {
+	if x != nil && x.BlindAppend != nil {
+		return *x.BlindAppend
+	}
+	return false
+}
+
+func (x *HistoryEntry) GetEngine() string {
+	if x != nil {
+		return x.Engine
+	}
+	return ""
+}
+
+func (x *HistoryEntry) GetUserMetadata() string {
+	if x != nil {
+		return x.UserMetadata
+	}
+	return ""
+}
+
+func (x *HistoryEntry) GetCommitId() string {
+	if x != nil {
+		return x.CommitId
+	}
+	return ""
+}
+
+type MaintainRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Lease           string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Table           *TableRef              `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	OlderThanMillis int64                  `protobuf:"varint,3,opt,name=older_than_millis,json=olderThanMillis,proto3" json:"older_than_millis,omitempty"` // since 1970: younger files are never proposed
+	// What the table no longer names is proposed only if it has been unnamed since before that, as far as the table tells; 0: as the table's own retention says.
+	UnnamedSinceMillis int64 `protobuf:"varint,4,opt,name=unnamed_since_millis,json=unnamedSinceMillis,proto3" json:"unnamed_since_millis,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *MaintainRequest) Reset() {
+	*x = MaintainRequest{}
+	mi := &file_sink_v1_sink_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MaintainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MaintainRequest) ProtoMessage() {}
+
+func (x *MaintainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MaintainRequest.ProtoReflect.Descriptor instead.
+func (*MaintainRequest) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *MaintainRequest) GetLease() string {
+	if x != nil {
+		return x.Lease
+	}
+	return ""
+}
+
+func (x *MaintainRequest) GetTable() *TableRef {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *MaintainRequest) GetOlderThanMillis() int64 {
+	if x != nil {
+		return x.OlderThanMillis
+	}
+	return 0
+}
+
+func (x *MaintainRequest) GetUnnamedSinceMillis() int64 {
+	if x != nil {
+		return x.UnnamedSinceMillis
+	}
+	return 0
+}
+
+// MaintainResponse carries proposals in batches of at most 1,000. The first message carries everything but them.
+type MaintainResponse struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Version         string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"` // at which the table was looked at
+	TableUuid       string                 `protobuf:"bytes,2,opt,name=table_uuid,json=tableUuid,proto3" json:"table_uuid,omitempty"`
+	RetentionMillis int64                  `protobuf:"varint,3,opt,name=retention_millis,json=retentionMillis,proto3" json:"retention_millis,omitempty"` // for which the table itself asks
+	Proposals       []*Proposal            `protobuf:"bytes,4,rep,name=proposals,proto3" json:"proposals,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *MaintainResponse) Reset() {
+	*x = MaintainResponse{}
+	mi := &file_sink_v1_sink_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MaintainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MaintainResponse) ProtoMessage() {}
+
+func (x *MaintainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MaintainResponse.ProtoReflect.Descriptor instead.
+func (*MaintainResponse) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *MaintainResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *MaintainResponse) GetTableUuid() string {
+	if x != nil {
+		return x.TableUuid
+	}
+	return ""
+}
+
+func (x *MaintainResponse) GetRetentionMillis() int64 {
+	if x != nil {
+		return x.RetentionMillis
+	}
+	return 0
+}
+
+func (x *MaintainResponse) GetProposals() []*Proposal {
+	if x != nil {
+		return x.Proposals
+	}
+	return nil
+}
+
+// Proposal is a file that nothing needs any more.
+type Proposal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uri           string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	SizeBytes     int64                  `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	MtimeMillis   int64                  `protobuf:"varint,3,opt,name=mtime_millis,json=mtimeMillis,proto3" json:"mtime_millis,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proposal) Reset() {
+	*x = Proposal{}
+	mi := &file_sink_v1_sink_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proposal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proposal) ProtoMessage() {}
+
+func (x *Proposal) ProtoReflect() protoreflect.Message {
+	mi := &file_sink_v1_sink_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
+func (*Proposal) Descriptor() ([]byte, []int) {
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *Proposal) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *Proposal) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *Proposal) GetMtimeMillis() int64 {
+	if x != nil {
+		return x.MtimeMillis
+	}
+	return 0
+}
+
+func (x *Proposal) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type AbortRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         string                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
@@ -3999,7 +4458,7 @@ type AbortRequest struct {
 
 func (x *AbortRequest) Reset() {
 	*x = AbortRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	mi := &file_sink_v1_sink_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4470,7 @@ func (x *AbortRequest) String() string {
 func (*AbortRequest) ProtoMessage() {}
 
 func (x *AbortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	mi := &file_sink_v1_sink_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4483,7 @@ func (x *AbortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequest.ProtoReflect.Descriptor instead.
 func (*AbortRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AbortRequest) GetLease() string {
@@ -4056,7 +4515,7 @@ type AbortResponse struct {
 
 func (x *AbortResponse) Reset() {
 	*x = AbortResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[49]
+	mi := &file_sink_v1_sink_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4068,7 +4527,7 @@ func (x *AbortResponse) String() string {
 func (*AbortResponse) ProtoMessage() {}
 
 func (x *AbortResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[49]
+	mi := &file_sink_v1_sink_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4081,7 +4540,7 @@ func (x *AbortResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortResponse.ProtoReflect.Descriptor instead.
 func (*AbortResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{49}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{55}
 }
 
 var File_sink_v1_sink_proto protoreflect.FileDescriptor
@@ -4396,7 +4855,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\a \x01(\bR\n" +
 	"partitionsB\x0f\n" +
-	"\r_as_of_millis\"\xda\x02\n" +
+	"\r_as_of_millis\"\xf3\x02\n" +
 	"\x10PlanScanResponse\x12.\n" +
 	"\x06schema\x18\x01 \x01(\v2\x16.signet.plan.v1.SchemaR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1d\n" +
@@ -4409,7 +4868,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\vtotal_files\x18\b \x01(\x03R\n" +
 	"totalFiles\x12\x1f\n" +
 	"\vrow_lineage\x18\t \x01(\bR\n" +
-	"rowLineage\"\xa9\x03\n" +
+	"rowLineage\x12\x17\n" +
+	"\aby_name\x18\n" +
+	" \x01(\bR\x06byName\"\xa9\x03\n" +
 	"\bScanFile\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
 	"\n" +
@@ -4425,12 +4886,60 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\tpartition\x18\n" +
 	" \x01(\fR\tpartition\x12\x18\n" +
 	"\amatched\x18\v \x01(\bR\amatchedB\x0f\n" +
-	"\r_first_row_id\"k\n" +
+	"\r_first_row_id\"l\n" +
+	"\x0eHistoryRequest\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
+	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\"I\n" +
+	"\x0fHistoryResponse\x126\n" +
+	"\aentries\x18\x01 \x03(\v2\x1c.signet.sink.v1.HistoryEntryR\aentries\"\xa2\x05\n" +
+	"\fHistoryEntry\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12.\n" +
+	"\x10timestamp_millis\x18\x02 \x01(\x03H\x00R\x0ftimestampMillis\x88\x01\x01\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12\x1c\n" +
+	"\toperation\x18\x04 \x01(\tR\toperation\x12L\n" +
+	"\n" +
+	"parameters\x18\x05 \x03(\v2,.signet.sink.v1.HistoryEntry.ParametersEntryR\n" +
+	"parameters\x12C\n" +
+	"\ametrics\x18\x06 \x03(\v2).signet.sink.v1.HistoryEntry.MetricsEntryR\ametrics\x12&\n" +
+	"\fread_version\x18\a \x01(\x03H\x01R\vreadVersion\x88\x01\x01\x12'\n" +
+	"\x0fisolation_level\x18\b \x01(\tR\x0eisolationLevel\x12&\n" +
+	"\fblind_append\x18\t \x01(\bH\x02R\vblindAppend\x88\x01\x01\x12\x16\n" +
+	"\x06engine\x18\n" +
+	" \x01(\tR\x06engine\x12#\n" +
+	"\ruser_metadata\x18\v \x01(\tR\fuserMetadata\x12\x1b\n" +
+	"\tcommit_id\x18\f \x01(\tR\bcommitId\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fMetricsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x13\n" +
+	"\x11_timestamp_millisB\x0f\n" +
+	"\r_read_versionB\x0f\n" +
+	"\r_blind_append\"\xb5\x01\n" +
+	"\x0fMaintainRequest\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
+	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12*\n" +
+	"\x11older_than_millis\x18\x03 \x01(\x03R\x0folderThanMillis\x120\n" +
+	"\x14unnamed_since_millis\x18\x04 \x01(\x03R\x12unnamedSinceMillis\"\xae\x01\n" +
+	"\x10MaintainResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1d\n" +
+	"\n" +
+	"table_uuid\x18\x02 \x01(\tR\ttableUuid\x12)\n" +
+	"\x10retention_millis\x18\x03 \x01(\x03R\x0fretentionMillis\x126\n" +
+	"\tproposals\x18\x04 \x03(\v2\x18.signet.sink.v1.ProposalR\tproposals\"v\n" +
+	"\bProposal\x12\x10\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x02 \x01(\x03R\tsizeBytes\x12!\n" +
+	"\fmtime_millis\x18\x03 \x01(\x03R\vmtimeMillis\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"k\n" +
 	"\fAbortRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\tR\x05jobId\"\x0f\n" +
-	"\rAbortResponse*\xbb\x03\n" +
+	"\rAbortResponse*\xec\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -4449,7 +4958,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x16CAPABILITY_ALTER_TABLE\x10\f\x12\x17\n" +
 	"\x13CAPABILITY_BRANCHES\x10\r\x12\x18\n" +
 	"\x14CAPABILITY_ADD_FILES\x10\x0e\x12\x13\n" +
-	"\x0fCAPABILITY_PICK\x10\x0f*z\n" +
+	"\x0fCAPABILITY_PICK\x10\x0f\x12\x16\n" +
+	"\x12CAPABILITY_HISTORY\x10\x10\x12\x17\n" +
+	"\x13CAPABILITY_MAINTAIN\x10\x11*z\n" +
 	"\vCommitPoint\x12\x1c\n" +
 	"\x18COMMIT_POINT_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14COMMIT_POINT_CATALOG\x10\x01\x12\x18\n" +
@@ -4471,7 +4982,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\x14WRITE_MODE_ROW_LEVEL\x10\x04\x12\x16\n" +
 	"\x12WRITE_MODE_REWRITE\x10\x05\x12\x16\n" +
 	"\x12WRITE_MODE_REPLACE\x10\x06\x12\x13\n" +
-	"\x0fWRITE_MODE_PICK\x10\a2\xfe\x06\n" +
+	"\x0fWRITE_MODE_PICK\x10\a2\x9d\b\n" +
 	"\x04Sink\x12M\n" +
 	"\bDescribe\x12\x1f.signet.sink.v1.DescribeRequest\x1a .signet.sink.v1.DescribeResponse\x12Y\n" +
 	"\fPrepareWrite\x12#.signet.sink.v1.PrepareWriteRequest\x1a$.signet.sink.v1.PrepareWriteResponse\x12F\n" +
@@ -4483,7 +4994,9 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\rDescribeTable\x12$.signet.sink.v1.DescribeTableRequest\x1a%.signet.sink.v1.DescribeTableResponse\x12O\n" +
 	"\bPlanScan\x12\x1f.signet.sink.v1.PlanScanRequest\x1a .signet.sink.v1.PlanScanResponse0\x01\x12S\n" +
 	"\n" +
-	"AlterTable\x12!.signet.sink.v1.AlterTableRequest\x1a\".signet.sink.v1.AlterTableResponse\x12D\n" +
+	"AlterTable\x12!.signet.sink.v1.AlterTableRequest\x1a\".signet.sink.v1.AlterTableResponse\x12L\n" +
+	"\aHistory\x12\x1e.signet.sink.v1.HistoryRequest\x1a\x1f.signet.sink.v1.HistoryResponse0\x01\x12O\n" +
+	"\bMaintain\x12\x1f.signet.sink.v1.MaintainRequest\x1a .signet.sink.v1.MaintainResponse0\x01\x12D\n" +
 	"\x05Abort\x12\x1c.signet.sink.v1.AbortRequest\x1a\x1d.signet.sink.v1.AbortResponseB0Z.github.com/signet-io/signet/api/sink/v1;sinkv1b\x06proto3"
 
 var (
@@ -4499,7 +5012,7 @@ func file_sink_v1_sink_proto_rawDescGZIP() []byte {
 }
 
 var file_sink_v1_sink_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_sink_v1_sink_proto_goTypes = []any{
 	(Capability)(0),               // 0: signet.sink.v1.Capability
 	(CommitPoint)(0),              // 1: signet.sink.v1.CommitPoint
@@ -4553,56 +5066,64 @@ var file_sink_v1_sink_proto_goTypes = []any{
 	(*PlanScanRequest)(nil),       // 49: signet.sink.v1.PlanScanRequest
 	(*PlanScanResponse)(nil),      // 50: signet.sink.v1.PlanScanResponse
 	(*ScanFile)(nil),              // 51: signet.sink.v1.ScanFile
-	(*AbortRequest)(nil),          // 52: signet.sink.v1.AbortRequest
-	(*AbortResponse)(nil),         // 53: signet.sink.v1.AbortResponse
-	nil,                           // 54: signet.sink.v1.TableDefinition.PropertiesEntry
-	nil,                           // 55: signet.sink.v1.Unit.PropertiesEntry
-	nil,                           // 56: signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	nil,                           // 57: signet.sink.v1.AlterTableResponse.ValuesEntry
-	nil,                           // 58: signet.sink.v1.SetProperties.PropertiesEntry
-	(*v1.Schema)(nil),             // 59: signet.plan.v1.Schema
-	(v1.TransformKind)(0),         // 60: signet.plan.v1.TransformKind
-	(*v1.Scope)(nil),              // 61: signet.plan.v1.Scope
-	(*v1.WriteSpec)(nil),          // 62: signet.plan.v1.WriteSpec
-	(*v1.ManifestChunk)(nil),      // 63: signet.plan.v1.ManifestChunk
-	(*v1.PartitionField)(nil),     // 64: signet.plan.v1.PartitionField
-	(*v1.SortField)(nil),          // 65: signet.plan.v1.SortField
-	(*v1.Field)(nil),              // 66: signet.plan.v1.Field
-	(*v1.Value)(nil),              // 67: signet.plan.v1.Value
-	(*v1.Type)(nil),               // 68: signet.plan.v1.Type
-	(*v1.Predicate)(nil),          // 69: signet.plan.v1.Predicate
-	(*v1.FieldNames)(nil),         // 70: signet.plan.v1.FieldNames
-	(*v1.DeleteFile)(nil),         // 71: signet.plan.v1.DeleteFile
+	(*HistoryRequest)(nil),        // 52: signet.sink.v1.HistoryRequest
+	(*HistoryResponse)(nil),       // 53: signet.sink.v1.HistoryResponse
+	(*HistoryEntry)(nil),          // 54: signet.sink.v1.HistoryEntry
+	(*MaintainRequest)(nil),       // 55: signet.sink.v1.MaintainRequest
+	(*MaintainResponse)(nil),      // 56: signet.sink.v1.MaintainResponse
+	(*Proposal)(nil),              // 57: signet.sink.v1.Proposal
+	(*AbortRequest)(nil),          // 58: signet.sink.v1.AbortRequest
+	(*AbortResponse)(nil),         // 59: signet.sink.v1.AbortResponse
+	nil,                           // 60: signet.sink.v1.TableDefinition.PropertiesEntry
+	nil,                           // 61: signet.sink.v1.Unit.PropertiesEntry
+	nil,                           // 62: signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	nil,                           // 63: signet.sink.v1.AlterTableResponse.ValuesEntry
+	nil,                           // 64: signet.sink.v1.SetProperties.PropertiesEntry
+	nil,                           // 65: signet.sink.v1.HistoryEntry.ParametersEntry
+	nil,                           // 66: signet.sink.v1.HistoryEntry.MetricsEntry
+	(*v1.Schema)(nil),             // 67: signet.plan.v1.Schema
+	(v1.TransformKind)(0),         // 68: signet.plan.v1.TransformKind
+	(*v1.Scope)(nil),              // 69: signet.plan.v1.Scope
+	(*v1.WriteSpec)(nil),          // 70: signet.plan.v1.WriteSpec
+	(*v1.ManifestChunk)(nil),      // 71: signet.plan.v1.ManifestChunk
+	(*v1.PartitionField)(nil),     // 72: signet.plan.v1.PartitionField
+	(*v1.SortField)(nil),          // 73: signet.plan.v1.SortField
+	(*v1.Field)(nil),              // 74: signet.plan.v1.Field
+	(*v1.Value)(nil),              // 75: signet.plan.v1.Value
+	(*v1.Type)(nil),               // 76: signet.plan.v1.Type
+	(*v1.Predicate)(nil),          // 77: signet.plan.v1.Predicate
+	(*v1.FieldNames)(nil),         // 78: signet.plan.v1.FieldNames
+	(*v1.DeleteFile)(nil),         // 79: signet.plan.v1.DeleteFile
 }
 var file_sink_v1_sink_proto_depIdxs = []int32{
 	0,  // 0: signet.sink.v1.DescribeResponse.capabilities:type_name -> signet.sink.v1.Capability
 	1,  // 1: signet.sink.v1.DescribeResponse.commit_point:type_name -> signet.sink.v1.CommitPoint
-	59, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
+	67, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
 	8,  // 3: signet.sink.v1.TableDefinition.partition:type_name -> signet.sink.v1.PartitionClause
 	9,  // 4: signet.sink.v1.TableDefinition.sort:type_name -> signet.sink.v1.SortClause
-	54, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
-	60, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
-	60, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
+	60, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
+	68, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
+	68, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
 	6,  // 8: signet.sink.v1.PrepareWriteRequest.table:type_name -> signet.sink.v1.TableRef
 	3,  // 9: signet.sink.v1.PrepareWriteRequest.mode:type_name -> signet.sink.v1.WriteMode
 	7,  // 10: signet.sink.v1.PrepareWriteRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	61, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
+	69, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
 	11, // 12: signet.sink.v1.PrepareWriteRequest.add_files:type_name -> signet.sink.v1.AddFiles
-	62, // 13: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
+	70, // 13: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
 	6,  // 14: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
-	62, // 15: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
+	70, // 15: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
 	13, // 16: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
-	63, // 17: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
+	71, // 17: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
 	15, // 18: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
 	16, // 19: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
 	17, // 20: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
 	16, // 21: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
 	17, // 22: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
 	16, // 23: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
-	55, // 24: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
+	61, // 24: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
 	6,  // 25: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
 	3,  // 26: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
-	62, // 27: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
+	70, // 27: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
 	19, // 28: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
 	2,  // 29: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
 	23, // 30: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
@@ -4612,13 +5133,13 @@ var file_sink_v1_sink_proto_depIdxs = []int32{
 	7,  // 34: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
 	6,  // 35: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
 	6,  // 36: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
-	59, // 37: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
-	64, // 38: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
-	65, // 39: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
-	56, // 40: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	67, // 37: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
+	72, // 38: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
+	73, // 39: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
+	62, // 40: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
 	6,  // 41: signet.sink.v1.AlterTableRequest.table:type_name -> signet.sink.v1.TableRef
 	34, // 42: signet.sink.v1.AlterTableRequest.changes:type_name -> signet.sink.v1.Change
-	57, // 43: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
+	63, // 43: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
 	35, // 44: signet.sink.v1.Change.add_column:type_name -> signet.sink.v1.AddColumn
 	36, // 45: signet.sink.v1.Change.drop_column:type_name -> signet.sink.v1.DropColumn
 	37, // 46: signet.sink.v1.Change.rename_column:type_name -> signet.sink.v1.RenameColumn
@@ -4634,50 +5155,60 @@ var file_sink_v1_sink_proto_depIdxs = []int32{
 	46, // 56: signet.sink.v1.Change.set_snapshot:type_name -> signet.sink.v1.SetSnapshot
 	47, // 57: signet.sink.v1.Change.expire_snapshots:type_name -> signet.sink.v1.ExpireSnapshots
 	48, // 58: signet.sink.v1.Change.cherry_pick:type_name -> signet.sink.v1.CherryPick
-	66, // 59: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
-	67, // 60: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
-	68, // 61: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
-	67, // 62: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
+	74, // 59: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
+	75, // 60: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
+	76, // 61: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
+	75, // 62: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
 	8,  // 63: signet.sink.v1.DropPartitionField.term:type_name -> signet.sink.v1.PartitionClause
 	39, // 64: signet.sink.v1.ReplacePartitionField.drop:type_name -> signet.sink.v1.DropPartitionField
 	8,  // 65: signet.sink.v1.ReplacePartitionField.add:type_name -> signet.sink.v1.PartitionClause
 	9,  // 66: signet.sink.v1.SetSort.sort:type_name -> signet.sink.v1.SortClause
-	58, // 67: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
+	64, // 67: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
 	6,  // 68: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
-	69, // 69: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
-	59, // 70: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
+	77, // 69: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
+	67, // 70: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
 	51, // 71: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
-	70, // 72: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
-	67, // 73: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
-	71, // 74: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 75: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
-	4,  // 76: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
-	10, // 77: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
-	14, // 78: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
-	20, // 79: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
-	24, // 80: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
-	26, // 81: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
-	28, // 82: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
-	30, // 83: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
-	49, // 84: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
-	32, // 85: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
-	52, // 86: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
-	5,  // 87: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
-	12, // 88: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
-	18, // 89: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
-	21, // 90: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
-	25, // 91: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
-	27, // 92: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
-	29, // 93: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
-	31, // 94: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
-	50, // 95: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
-	33, // 96: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
-	53, // 97: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
-	87, // [87:98] is the sub-list for method output_type
-	76, // [76:87] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	78, // 72: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
+	75, // 73: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
+	79, // 74: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 75: signet.sink.v1.HistoryRequest.table:type_name -> signet.sink.v1.TableRef
+	54, // 76: signet.sink.v1.HistoryResponse.entries:type_name -> signet.sink.v1.HistoryEntry
+	65, // 77: signet.sink.v1.HistoryEntry.parameters:type_name -> signet.sink.v1.HistoryEntry.ParametersEntry
+	66, // 78: signet.sink.v1.HistoryEntry.metrics:type_name -> signet.sink.v1.HistoryEntry.MetricsEntry
+	6,  // 79: signet.sink.v1.MaintainRequest.table:type_name -> signet.sink.v1.TableRef
+	57, // 80: signet.sink.v1.MaintainResponse.proposals:type_name -> signet.sink.v1.Proposal
+	6,  // 81: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
+	4,  // 82: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
+	10, // 83: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
+	14, // 84: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
+	20, // 85: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
+	24, // 86: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
+	26, // 87: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
+	28, // 88: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
+	30, // 89: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
+	49, // 90: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
+	32, // 91: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
+	52, // 92: signet.sink.v1.Sink.History:input_type -> signet.sink.v1.HistoryRequest
+	55, // 93: signet.sink.v1.Sink.Maintain:input_type -> signet.sink.v1.MaintainRequest
+	58, // 94: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
+	5,  // 95: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
+	12, // 96: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
+	18, // 97: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
+	21, // 98: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
+	25, // 99: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
+	27, // 100: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
+	29, // 101: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
+	31, // 102: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
+	50, // 103: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
+	33, // 104: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
+	53, // 105: signet.sink.v1.Sink.History:output_type -> signet.sink.v1.HistoryResponse
+	56, // 106: signet.sink.v1.Sink.Maintain:output_type -> signet.sink.v1.MaintainResponse
+	59, // 107: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
+	95, // [95:108] is the sub-list for method output_type
+	82, // [82:95] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_sink_v1_sink_proto_init() }
@@ -4717,13 +5248,14 @@ func file_sink_v1_sink_proto_init() {
 	file_sink_v1_sink_proto_msgTypes[43].OneofWrappers = []any{}
 	file_sink_v1_sink_proto_msgTypes[45].OneofWrappers = []any{}
 	file_sink_v1_sink_proto_msgTypes[47].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[50].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sink_v1_sink_proto_rawDesc), len(file_sink_v1_sink_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   55,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,6 +32,8 @@ const (
 	Sink_DescribeTable_FullMethodName = "/signet.sink.v1.Sink/DescribeTable"
 	Sink_PlanScan_FullMethodName      = "/signet.sink.v1.Sink/PlanScan"
 	Sink_AlterTable_FullMethodName    = "/signet.sink.v1.Sink/AlterTable"
+	Sink_History_FullMethodName       = "/signet.sink.v1.Sink/History"
+	Sink_Maintain_FullMethodName      = "/signet.sink.v1.Sink/Maintain"
 	Sink_Abort_FullMethodName         = "/signet.sink.v1.Sink/Abort"
 )
 
@@ -60,6 +62,10 @@ type SinkClient interface {
 	PlanScan(ctx context.Context, in *PlanScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PlanScanResponse], error)
 	// AlterTable changes a table's metadata: schema, partitioning, properties, references, or which snapshot is current.
 	AlterTable(ctx context.Context, in *AlterTableRequest, opts ...grpc.CallOption) (*AlterTableResponse, error)
+	// History lists the table's commits, newest first.
+	History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[HistoryResponse], error)
+	// Maintain proposes files of the table for deletion. The host checks each and deletes it; a sink deletes nothing.
+	Maintain(ctx context.Context, in *MaintainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MaintainResponse], error)
 	// Abort releases what lies outside the host's storage.
 	Abort(ctx context.Context, in *AbortRequest, opts ...grpc.CallOption) (*AbortResponse, error)
 }
@@ -184,6 +190,44 @@ func (c *sinkClient) AlterTable(ctx context.Context, in *AlterTableRequest, opts
 	return out, nil
 }
 
+func (c *sinkClient) History(ctx context.Context, in *HistoryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[HistoryResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Sink_ServiceDesc.Streams[2], Sink_History_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[HistoryRequest, HistoryResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Sink_HistoryClient = grpc.ServerStreamingClient[HistoryResponse]
+
+func (c *sinkClient) Maintain(ctx context.Context, in *MaintainRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MaintainResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Sink_ServiceDesc.Streams[3], Sink_Maintain_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[MaintainRequest, MaintainResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Sink_MaintainClient = grpc.ServerStreamingClient[MaintainResponse]
+
 func (c *sinkClient) Abort(ctx context.Context, in *AbortRequest, opts ...grpc.CallOption) (*AbortResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AbortResponse)
@@ -219,6 +263,10 @@ type SinkServer interface {
 	PlanScan(*PlanScanRequest, grpc.ServerStreamingServer[PlanScanResponse]) error
 	// AlterTable changes a table's metadata: schema, partitioning, properties, references, or which snapshot is current.
 	AlterTable(context.Context, *AlterTableRequest) (*AlterTableResponse, error)
+	// History lists the table's commits, newest first.
+	History(*HistoryRequest, grpc.ServerStreamingServer[HistoryResponse]) error
+	// Maintain proposes files of the table for deletion. The host checks each and deletes it; a sink deletes nothing.
+	Maintain(*MaintainRequest, grpc.ServerStreamingServer[MaintainResponse]) error
 	// Abort releases what lies outside the host's storage.
 	Abort(context.Context, *AbortRequest) (*AbortResponse, error)
 	mustEmbedUnimplementedSinkServer()
@@ -260,6 +308,12 @@ func (UnimplementedSinkServer) PlanScan(*PlanScanRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedSinkServer) AlterTable(context.Context, *AlterTableRequest) (*AlterTableResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AlterTable not implemented")
+}
+func (UnimplementedSinkServer) History(*HistoryRequest, grpc.ServerStreamingServer[HistoryResponse]) error {
+	return status.Error(codes.Unimplemented, "method History not implemented")
+}
+func (UnimplementedSinkServer) Maintain(*MaintainRequest, grpc.ServerStreamingServer[MaintainResponse]) error {
+	return status.Error(codes.Unimplemented, "method Maintain not implemented")
 }
 func (UnimplementedSinkServer) Abort(context.Context, *AbortRequest) (*AbortResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Abort not implemented")
@@ -447,6 +501,28 @@ func _Sink_AlterTable_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sink_History_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(HistoryRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SinkServer).History(m, &grpc.GenericServerStream[HistoryRequest, HistoryResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Sink_HistoryServer = grpc.ServerStreamingServer[HistoryResponse]
+
+func _Sink_Maintain_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(MaintainRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SinkServer).Maintain(m, &grpc.GenericServerStream[MaintainRequest, MaintainResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Sink_MaintainServer = grpc.ServerStreamingServer[MaintainResponse]
+
 func _Sink_Abort_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AbortRequest)
 	if err := dec(in); err != nil {
@@ -518,6 +594,16 @@ var Sink_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "PlanScan",
 			Handler:       _Sink_PlanScan_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "History",
+			Handler:       _Sink_History_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Maintain",
+			Handler:       _Sink_Maintain_Handler,
 			ServerStreams: true,
 		},
 	},
