@@ -1,6 +1,9 @@
 package log
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // Action is one line of a commit file, or one row of a checkpoint: exactly one member is set ("Actions" in Delta's PROTOCOL.md).
 type Action struct {
@@ -66,6 +69,17 @@ type DeletionVector struct {
 	Extra          Extra
 }
 
+// ID tells deletion vectors of one file apart (uniqueId in the protocol's text). That of none is empty.
+func (d *DeletionVector) ID() string {
+	switch {
+	case d == nil:
+		return ""
+	case d.Offset == nil:
+		return d.StorageType + d.PathOrInlineDv
+	}
+	return d.StorageType + d.PathOrInlineDv + "@" + strconv.FormatInt(int64(*d.Offset), 10)
+}
+
 // Add is a data file that became part of the table. Path is decoded: relative to the table, or an absolute URI; the codec does the URI encoding of the log.
 type Add struct {
 	Path                    string
@@ -79,7 +93,9 @@ type Add struct {
 	BaseRowID               *int64
 	DefaultRowCommitVersion *int64
 	ClusteringProvider      *string
-	Extra                   Extra
+	// RawPath is the path as the log writes it, where Path encoded is something else: whoever removes the file writes it the same, since other readers compare that.
+	RawPath string
+	Extra   Extra
 }
 
 // Remove is a data file that ceased to be part of the table. Path is as in Add.
@@ -95,7 +111,9 @@ type Remove struct {
 	DeletionVector          *DeletionVector
 	BaseRowID               *int64
 	DefaultRowCommitVersion *int64
-	Extra                   Extra
+	// RawPath is the path as the log writes it, where Path encoded is something else: whoever removes the file writes it the same, since other readers compare that.
+	RawPath string
+	Extra   Extra
 }
 
 // Txn says how far an application has come ("Transaction Identifiers").
@@ -138,7 +156,9 @@ type CDC struct {
 	Size            int64
 	DataChange      bool
 	Tags            map[string]*string
-	Extra           Extra
+	// RawPath is the path as the log writes it, where Path encoded is something else: whoever removes the file writes it the same, since other readers compare that.
+	RawPath string
+	Extra   Extra
 }
 
 // Sidecar is a file with adds and removes of a V2 checkpoint, by its name in _delta_log/_sidecars.
