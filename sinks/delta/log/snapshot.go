@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"strings"
 	"time"
 )
 
@@ -56,7 +55,7 @@ func (s *Snapshot) Domains() map[string]DomainMetadata { return maps.Clone(s.dom
 
 // InCommitTimestamps tells whether each commit of the table has to carry its time.
 func (s *Snapshot) InCommitTimestamps() bool {
-	return s.Protocol.writes(featureInCommitTimestamp) && strings.EqualFold(s.Metadata.Configuration["delta.enableInCommitTimestamps"], "true")
+	return s.Protocol.writes(featureInCommitTimestamp) && isTrue(s.Metadata.Configuration["delta.enableInCommitTimestamps"])
 }
 
 // Commit is the content of one commit file.
