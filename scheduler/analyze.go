@@ -236,7 +236,7 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 		}
 		if m.Schema != nil {
 			scan.Schema, scan.Version, scan.ConstantIds = m.Schema, m.Version, m.ConstantIds
-			scan.Names, scan.Branch, scan.RowLineage, scan.TotalFiles = m.Names, m.Branch, m.RowLineage, m.TotalFiles
+			scan.Names, scan.ByName, scan.Branch, scan.RowLineage, scan.TotalFiles = m.Names, m.ByName, m.Branch, m.RowLineage, m.TotalFiles
 		}
 		for _, f := range m.Files {
 			pinned, err := pinScanFile(f)
@@ -265,6 +265,9 @@ func pinScanFile(f *sinkv1.ScanFile) (*planv1.PinnedFile, error) {
 		DataSequenceNumber: f.DataSequenceNumber, Deletes: f.Deletes, Matched: f.Matched,
 	}
 	for _, d := range out.Deletes {
+		if len(d.Inline) > 0 {
+			continue
+		}
 		path, remote, err := placeOf(d.Path)
 		if err != nil {
 			return nil, fmt.Errorf("delete file %s: %w", d.Path, err)

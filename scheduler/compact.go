@@ -195,7 +195,7 @@ func (s *Server) scanPlaces(j *job, p *planned, filter *planv1.Predicate) (*plan
 		}
 		if m.Schema != nil {
 			scan.Schema, scan.Version, scan.ConstantIds = m.Schema, m.Version, m.ConstantIds
-			scan.Names, scan.Branch, scan.RowLineage = m.Names, m.Branch, m.RowLineage
+			scan.Names, scan.ByName, scan.Branch, scan.RowLineage = m.Names, m.ByName, m.Branch, m.RowLineage
 		}
 		for _, f := range m.Files {
 			pinned, err := pinScanFile(f)

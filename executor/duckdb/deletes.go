@@ -129,8 +129,8 @@ func deleteFileError(f *planv1.PinnedFile, err error) error {
 // checkDeletes compares the sizes of delete files with what was planned.
 func checkDeletes(f *planv1.PinnedFile) error {
 	for _, d := range f.GetDeletes() {
-		if d.GetUri() != "" && d.GetPath() == "" {
-			continue // it was not fetched, because no row is read
+		if len(d.GetInline()) > 0 || d.GetUri() != "" && d.GetPath() == "" {
+			continue // there is no file, or it was not fetched because no row is read
 		}
 		st, err := os.Stat(d.GetPath())
 		if err != nil {

@@ -15,7 +15,8 @@ type mapper struct {
 	names       map[int32][]string
 	constants   map[int32]*planv1.Value // of fields that the file does not hold
 	constantIDs []int32
-	byName      bool // no element of the file has a field id
+	byName      bool // no element of the file has a field id, or ids mean nothing
+	scanByName  bool // fields are found by names in all files: TableScan.by_name
 	lambdas     int
 }
 
@@ -24,12 +25,18 @@ func (m *mapper) settle(ts *planv1.TableScan, f *planv1.PinnedFile) error {
 	if len(f.GetConstants()) != len(ts.GetConstantIds()) {
 		return fmt.Errorf("%s has %d constants, the scan %d", displayName(f), len(f.GetConstants()), len(ts.GetConstantIds()))
 	}
-	if m.byName = !anyID(m.schema.root); m.byName && m.names == nil && anyFieldID(m.fields) && len(m.schema.root.children) > 0 {
+	m.scanByName = ts.GetByName()
+	if m.byName = m.scanByName || !anyID(m.schema.root); m.byName && !m.scanByName && m.names == nil && anyFieldID(m.fields) && len(m.schema.root.children) > 0 {
 		return userErrorf("set the table property schema.name-mapping.default, which says what the columns of such files are, or write the file again",
 			"%s: its columns have no field ids, so nobody knows which columns of the table they are", displayName(f))
 	}
+	if m.scanByName {
+		if err := m.distinct(m.fields, m.schema.root.children, ""); err != nil {
+			return err
+		}
+	}
 	for n, id := range ts.GetConstantIds() {
-		if m.path(id, ts.GetSchema().GetFields(), m.schema.root) == nil {
+		if m.scanByName || m.path(id, ts.GetSchema().GetFields(), m.schema.root) == nil {
 			m.constants[id] = f.GetConstants()[n]
 			m.constantIDs = append(m.constantIDs, id)
 		}
@@ -111,7 +118,7 @@ func (m *mapper) column(f *planv1.Field, names []string) (string, error) {
 		return "", noType(f.GetName(), err)
 	}
 	n := m.find(f, m.schema.root.children)
-	if n < 0 {
+	if _, constant := m.constants[f.GetId()]; n < 0 || constant {
 		return m.missing(f, sqlType, f.GetName())
 	}
 	expr, err := m.convert(Ident(names[n]), f.GetType(), m.schema.root.children[n], f.GetName())
@@ -182,13 +189,40 @@ func (m *mapper) lineage(id int32, names []string, otherwise string) string {
 
 // find looks a field up among elements: by id, or by name in files without any id.
 func (m *mapper) find(f *planv1.Field, nodes []*parquetNode) int {
-	for n, c := range nodes {
-		switch {
-		case m.byName && m.names == nil && c.name == f.GetName(), m.byName && slices.Contains(m.names[f.GetId()], c.name), !m.byName && c.hasID && c.id == f.GetId():
-			return n
+	if !m.byName {
+		return slices.IndexFunc(nodes, func(c *parquetNode) bool { return c.hasID && c.id == f.GetId() })
+	}
+	names := []string{f.GetName()}
+	if m.names != nil {
+		names = m.names[f.GetId()]
+	}
+	n := slices.IndexFunc(nodes, func(c *parquetNode) bool { return slices.Contains(names, c.name) })
+	if n < 0 && m.scanByName && m.names == nil {
+		return slices.IndexFunc(nodes, func(c *parquetNode) bool { return strings.EqualFold(c.name, f.GetName()) })
+	}
+	return n
+}
+
+// distinct refuses a field whose name several elements of the file have in other cases, and none as it is (X3): nobody knows which it is.
+func (m *mapper) distinct(fields []*planv1.Field, nodes []*parquetNode, path string) error {
+	for _, f := range fields {
+		n := m.find(f, nodes)
+		if n < 0 {
+			continue
+		}
+		name := path + f.GetName()
+		for _, other := range nodes[n+1:] {
+			if nodes[n].name != f.GetName() && m.names == nil && strings.EqualFold(other.name, f.GetName()) {
+				return userErrorf("write the file again with one of them", "%s: columns %q and %q may both be column %q of the table", m.schema.path, nodes[n].name, other.name, name)
+			}
+		}
+		if f.GetType().GetKind() == planv1.TypeKind_TYPE_KIND_STRUCT {
+			if err := m.distinct(f.GetType().GetFields(), nodes[n].children, name+"."); err != nil {
+				return err
+			}
 		}
 	}
-	return -1
+	return nil
 }
 
 func anyID(n *parquetNode) bool {
@@ -259,6 +293,9 @@ func (m *mapper) convertStruct(src string, want *planv1.Type, have *parquetNode,
 			continue
 		}
 		field := fmt.Sprintf("struct_extract_at(%s, %d)", src, n+1)
+		if have.flattened {
+			field, same = src, false
+		}
 		expr, err := m.convert(field, f.GetType(), have.children[n], sub)
 		if err != nil {
 			return "", err
@@ -266,8 +303,11 @@ func (m *mapper) convertStruct(src string, want *planv1.Type, have *parquetNode,
 		same = same && n == k && have.children[n].name == f.GetName() && expr == field
 		parts[k] = Literal(f.GetName()) + ": " + expr
 	}
-	if same {
+	switch {
+	case same:
 		return src, nil
+	case have.flattened: // a NULL is the field's
+		return "{" + strings.Join(parts, ", ") + "}", nil
 	}
 	return "CASE WHEN " + src + " IS NULL THEN NULL ELSE {" + strings.Join(parts, ", ") + "} END", nil
 }

@@ -14,6 +14,7 @@ type parquetNode struct {
 	hasID     bool
 	physical  string // INT32, BYTE_ARRAY, ...; empty for groups
 	repeated  bool
+	flattened bool // a struct whose only field DuckDB 1.5.6 reads in its place, because it looks like the middle of a list
 	converted string
 	logical   string
 	engine    string // DuckDB's type of a leaf
@@ -148,7 +149,9 @@ func (n *parquetNode) list() (*parquetNode, bool) {
 	if len(rep.children) == 1 && rep.name != "array" && rep.name != n.name+"_tuple" {
 		return rep.children[0], true
 	}
-	return rep, true
+	element := *rep
+	element.repeated, element.flattened = false, len(rep.children) == 1 // the list is what is repeated
+	return &element, true
 }
 
 // entries answers key and value of a MAP group.

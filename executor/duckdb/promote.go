@@ -18,7 +18,7 @@ var promotions = map[planv1.TypeKind][]string{
 	planv1.TypeKind_TYPE_KIND_INT32:              {"INTEGER", "SMALLINT", "TINYINT", "UTINYINT", "USMALLINT"},
 	planv1.TypeKind_TYPE_KIND_INT64:              {"BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UTINYINT", "USMALLINT", "UINTEGER"},
 	planv1.TypeKind_TYPE_KIND_FLOAT32:            {"FLOAT"},
-	planv1.TypeKind_TYPE_KIND_FLOAT64:            {"DOUBLE", "FLOAT"},
+	planv1.TypeKind_TYPE_KIND_FLOAT64:            {"DOUBLE", "FLOAT", "INTEGER", "SMALLINT", "TINYINT", "UTINYINT", "USMALLINT", "UINTEGER"},
 	planv1.TypeKind_TYPE_KIND_DATE:               {"DATE"},
 	planv1.TypeKind_TYPE_KIND_TIME_MICROS:        {"TIME"},
 	planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS:   {"TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_S", "DATE"},
@@ -29,6 +29,9 @@ var promotions = map[planv1.TypeKind][]string{
 	planv1.TypeKind_TYPE_KIND_FIXED:              {"BLOB"},
 	planv1.TypeKind_TYPE_KIND_BINARY:             {"BLOB"},
 }
+
+// plainTimestamps are timestamps of at most microseconds without a zone.
+var plainTimestamps = map[string]bool{"TIMESTAMP": true, "TIMESTAMP_MS": true, "TIMESTAMP_S": true}
 
 var decimalType = regexp.MustCompile(`^DECIMAL\((\d+),(\d+)\)$`)
 
@@ -53,23 +56,34 @@ func (m *mapper) convertLeaf(src string, want *planv1.Type, have *parquetNode) (
 		return "CAST(lower(hex(" + src + ")) AS UUID)", true // 16 bytes without the annotation
 	case want.GetKind() == planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS && have.engine == "TIMESTAMP" && have.physical == "INT96":
 		return "CAST(" + src + " AS TIMESTAMP WITH TIME ZONE)", true // INT96 is an instant in UTC, as the session's zone is
+	case want.GetKind() == planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS && (m.scanByName || have.logical == "" && strings.HasPrefix(have.converted, "TIMESTAMP_")) && plainTimestamps[have.engine]:
+		// The old annotation means UTC. The new one may say that it is not, which Delta's own readers ignore for a column that the table says is UTC.
+		return "CAST(" + src + " AS TIMESTAMP WITH TIME ZONE)", true
 	}
 	return "", false
 }
 
-// decimalLeaf allows a wider precision at the same scale.
+// integerDigits are those that the values of an integer type may have.
+var integerDigits = map[string]int32{"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
+
+// decimalLeaf allows decimals and integers that lose no digit in front of the point or behind it.
 func decimalLeaf(src string, want *planv1.Type, engine string) (string, bool) {
-	g := decimalType.FindStringSubmatch(engine)
-	if g == nil {
+	before, scale := integerDigits[engine], int32(0)
+	if g := decimalType.FindStringSubmatch(engine); g != nil {
+		p, errP := strconv.ParseInt(g[1], 10, 32)
+		s, errS := strconv.ParseInt(g[2], 10, 32)
+		if errP != nil || errS != nil {
+			return "", false
+		}
+		before, scale = int32(p-s), int32(s)
+		if int32(p) == want.GetPrecision() && scale == want.GetScale() {
+			return src, true
+		}
+	} else if before == 0 {
 		return "", false
 	}
-	p, errP := strconv.Atoi(g[1])
-	s, errS := strconv.Atoi(g[2])
-	if errP != nil || errS != nil || int32(s) != want.GetScale() || int32(p) > want.GetPrecision() {
+	if scale > want.GetScale() || before > want.GetPrecision()-want.GetScale() {
 		return "", false
-	}
-	if int32(p) == want.GetPrecision() {
-		return src, true
 	}
 	return fmt.Sprintf("CAST(%s AS DECIMAL(%d,%d))", src, want.GetPrecision(), want.GetScale()), true
 }

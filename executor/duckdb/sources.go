@@ -69,7 +69,7 @@ func ReadFiles(sources []*planv1.Source) []string {
 	for _, s := range sources {
 		for _, f := range s.GetTable().GetFiles() {
 			for _, d := range f.GetDeletes() {
-				if p := d.GetPath(); !seen[p] {
+				if p := d.GetPath(); p != "" && !seen[p] {
 					seen[p] = true
 					out = append(out, p)
 				}

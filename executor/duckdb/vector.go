@@ -23,10 +23,36 @@ const (
 
 var errVector = errors.New("damaged deletion vector")
 
-// readVector reads the deletion vector that d places in a Puffin file.
+// readVector reads a deletion vector: out of the file that d names (Iceberg's Puffin files and Delta's deletion_vector_*.bin hold the same blobs), or d's own.
 func readVector(d *planv1.DeleteFile) (*roaring64.Bitmap, error) {
+	name := d.GetPath()
+	blob := d.GetInline()
+	var err error
+	if len(blob) > 0 {
+		name = "the deletion vector in the table's log"
+	} else if blob, err = blobOf(d); err != nil {
+		return nil, err
+	}
+	if len(blob) < minVector {
+		return nil, fmt.Errorf("%s: %w: a blob of %d bytes", name, errVector, len(blob))
+	}
+	b, err := decodeVector(blob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if n := b.GetCardinality(); n != uint64(d.GetRecordCount()) {
+		return nil, fmt.Errorf("%s: %w: it has %d positions, the table says %d", name, errVector, n, d.GetRecordCount())
+	}
+	return b, nil
+}
+
+// minVector is the size in bytes of a blob whose bitmap has none.
+const minVector = vectorHead + 4 + vectorTail
+
+// blobOf reads the bytes of a file that d places.
+func blobOf(d *planv1.DeleteFile) ([]byte, error) {
 	size := d.GetContentSize()
-	if size < int64(vectorHead+len(deletes.VectorMagic)+vectorTail) || size > deletes.MaxVectorBytes || d.GetContentOffset() < 0 {
+	if size < minVector || size > deletes.MaxVectorBytes || d.GetContentOffset() < 0 {
 		return nil, fmt.Errorf("%s: %w: a blob of %d bytes at %d", d.GetPath(), errVector, size, d.GetContentOffset())
 	}
 	f, err := os.Open(d.GetPath())
@@ -45,14 +71,7 @@ func readVector(d *planv1.DeleteFile) (*roaring64.Bitmap, error) {
 	if _, err := io.ReadFull(io.NewSectionReader(f, d.GetContentOffset(), size), blob); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.GetPath(), err)
 	}
-	b, err := decodeVector(blob)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.GetPath(), err)
-	}
-	if n := b.GetCardinality(); n != uint64(d.GetRecordCount()) {
-		return nil, fmt.Errorf("%s: %w: it has %d positions, the table says %d", d.GetPath(), errVector, n, d.GetRecordCount())
-	}
-	return b, nil
+	return blob, nil
 }
 
 func decodeVector(blob []byte) (b *roaring64.Bitmap, err error) {

@@ -16,11 +16,12 @@ type Rules struct {
 	GroupRows  int64    // most rows of a row group; 0: any number
 	GroupBytes int64    // most uncompressed bytes of a row group; 0: any number
 	V2         bool     // encodings and pages of the format's second version are welcome
+	Years      bool     // dates and timestamps are of the years 1 to 9999
 }
 
 // RulesOf are the rules of a write spec.
 func RulesOf(r *planv1.FileRules) Rules {
-	out := Rules{Codecs: []string{r.GetCodec()}, GroupRows: r.GetRowGroupRows(), GroupBytes: r.GetRowGroupBytes(), V2: r.GetParquetVersion() == "V2"}
+	out := Rules{Codecs: []string{r.GetCodec()}, GroupRows: r.GetRowGroupRows(), GroupBytes: r.GetRowGroupBytes(), V2: r.GetParquetVersion() == "V2", Years: r.GetFourDigitYears()}
 	if r.GetCodec() == "" || r.GetAnyCodec() {
 		out.Codecs = []string{"zstd", "snappy", "gzip"}
 	}
@@ -83,12 +84,19 @@ func (in *Input) Check(l *Layout, group int, rules Rules) string {
 		c := &g.Chunks[leaf.source]
 		reason := in.checkChunk(c, leaf, g.Rows, rules)
 		if reason == "" {
-			reason = checkRange(leaf, in.rangeOf(c, leaf), c.Values)
+			reason = checkRange(leaf, in.rangeOf(c, leaf), c.Values, rules.Years)
 		}
 		if reason == "" {
 			reason = in.checkPages(c, rules)
 		}
 		if reason != "" {
+			return fmt.Sprintf("column %q: %s", leaf.Path, reason)
+		}
+	}
+	for n := range l.Omitted {
+		leaf := &l.Omitted[n]
+		c := &g.Chunks[leaf.source]
+		if reason := checkRange(leaf, in.rangeOf(c, leaf), c.Values, rules.Years); reason != "" {
 			return fmt.Sprintf("column %q: %s", leaf.Path, reason)
 		}
 	}
@@ -146,19 +154,36 @@ func allowedEncoding(e footer.Encoding, v2 bool) bool {
 	return false
 }
 
-// checkRange refuses what writers of tables refuse, and what cannot be told without statistics.
-func checkRange(l *Leaf, r *Range, values int64) string {
-	var lowest int64
-	highest := int64(math.MaxInt64)
-	switch l.Field.GetType().GetKind() {
+// Limits are the numbers next to those that tables store as a date or time; temporal says that the type is one. years: FileRules.four_digit_years.
+func Limits(k planv1.TypeKind, years bool) (below, above int64, temporal bool) {
+	const (
+		yearOne         = -719162 // days from 1970-01-01 to 0001-01-01
+		yearTenThousand = 2932897
+		dayMicros       = 24 * 60 * 60 * 1_000_000
+	)
+	switch k {
 	case planv1.TypeKind_TYPE_KIND_DATE:
-		lowest, highest = -math.MaxInt32, math.MaxInt32
-	case planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMP_NANOS,
-		planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS:
-		lowest = -math.MaxInt64
+		if years {
+			return yearOne - 1, yearTenThousand, true
+		}
+		return -math.MaxInt32, math.MaxInt32, true // infinite ones
+	case planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS:
+		if years {
+			return yearOne*dayMicros - 1, yearTenThousand * dayMicros, true
+		}
+		return -math.MaxInt64, math.MaxInt64, true
+	case planv1.TypeKind_TYPE_KIND_TIMESTAMP_NANOS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS:
+		return -math.MaxInt64, math.MaxInt64, true
 	case planv1.TypeKind_TYPE_KIND_TIME_MICROS:
-		lowest, highest = -1, 24*60*60*1_000_000
-	default:
+		return -1, dayMicros, true
+	}
+	return 0, 0, false
+}
+
+// checkRange refuses what writers of tables refuse, and what cannot be told without statistics.
+func checkRange(l *Leaf, r *Range, values int64, years bool) string {
+	below, above, temporal := Limits(l.Field.GetType().GetKind(), years)
+	if !temporal {
 		return ""
 	}
 	switch {
@@ -168,7 +193,7 @@ func checkRange(l *Leaf, r *Range, values int64) string {
 		return "it has no statistics that say whether its dates or times are finite"
 	case r.Low == nil:
 		return ""
-	case r.Low.GetInteger() <= lowest || r.High.GetInteger() >= highest:
+	case r.Low.GetInteger() <= below || r.High.GetInteger() >= above:
 		return "it has a date or time that tables do not store"
 	}
 	return ""

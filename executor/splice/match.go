@@ -14,6 +14,7 @@ type Column struct {
 	Name  string        // in the new file
 	From  string        // the source's column
 	ByID  *planv1.Field // table scans: the source's column, which is found in its files by field id; nil: it is found by name
+	Omit  bool          // it is not in the new file, which is of the partition that it says
 }
 
 // Leaf is a column of the new file that has values.
@@ -34,9 +35,10 @@ type need struct {
 
 // Layout says how a file's columns become those of a new file.
 type Layout struct {
-	Leaves []Leaf
-	schema []footer.Element
-	needs  []need
+	Leaves  []Leaf
+	Omitted []Leaf // of columns that are in the source file alone
+	schema  []footer.Element
+	needs   []need
 }
 
 // Signature is equal for layouts whose row groups may be in one file.
@@ -74,12 +76,12 @@ func treeOf(f *footer.File) *node {
 	return next()
 }
 
-// Match finds the columns in a file. reason says why they cannot be copied; empty: they can.
-func Match(f *footer.File, columns []Column) (l *Layout, reason string) {
+// Match finds the columns in a file. ids says whether the new file has field ids. reason says why they cannot be copied; empty: they can.
+func Match(f *footer.File, columns []Column, ids bool) (l *Layout, reason string) {
 	root := treeOf(f)
-	m := &matcher{layout: &Layout{schema: []footer.Element{{
-		Physical: footer.Group, Repetition: footer.Unrepeated, Name: "table", Children: int32(len(columns)), Converted: footer.NoConverted,
-	}}}}
+	m, aside := &matcher{layout: &Layout{}}, &matcher{layout: &Layout{}}
+	m.group("table", footer.Unrepeated, 0, 0)
+	children := int32(0)
 	for _, c := range columns {
 		n, reason := find(root, c)
 		if reason != "" {
@@ -88,11 +90,28 @@ func Match(f *footer.File, columns []Column) (l *Layout, reason string) {
 		if n.Repetition == footer.Repeated {
 			return nil, fmt.Sprintf("column %q is a repeated element without a list around it", c.From)
 		}
-		if reason := m.add(n, c.Field, c.ByID, c.Name, c.Field.GetName()); reason != "" {
+		to := m
+		if c.Omit {
+			to = aside
+		} else {
+			children++
+		}
+		if reason := to.add(n, c.Field, c.ByID, c.Name, c.Field.GetName()); reason != "" {
 			return nil, reason
 		}
 	}
+	m.layout.schema[0].Children = children
+	m.layout.Omitted = aside.layout.Leaves
+	if !ids {
+		m.layout.dropIDs()
+	}
 	return m.layout, ""
+}
+
+func (l *Layout) dropIDs() {
+	for n := range l.schema {
+		l.schema[n].FieldID, l.schema[n].HasID = 0, false
+	}
 }
 
 func find(root *node, c Column) (*node, string) {
@@ -275,5 +294,5 @@ func (m *matcher) inside(name string, add func() string) string {
 	return reason
 }
 
-// Names are those of a leaf and of what it is in, in the file, from the top.
-func (l *Layout) Names(leaf int) []string { return l.Leaves[leaf].names }
+// Names are those of a leaf and of what it is in, in the new file, from the top.
+func (l *Leaf) Names() []string { return l.names }

@@ -157,18 +157,20 @@ func (o *Output) Finish() *Made {
 const createdBy = "signet version 1.0.0 (build splice)"
 
 // Range is what the statistics of a row group say about a leaf; nil: nothing that can be relied on.
-func (in *Input) Range(l *Layout, group, leaf int) *Range {
-	return in.rangeOf(&in.meta.Groups[group].Chunks[l.Leaves[leaf].source], &l.Leaves[leaf])
+func (in *Input) Range(leaf *Leaf, group int) *Range {
+	return in.rangeOf(&in.meta.Groups[group].Chunks[leaf.source], leaf)
 }
 
-// LeafOf finds a leaf of the table by field id, outside of lists and maps; -1: there is none.
-func (l *Layout) LeafOf(id int32) int {
-	for n := range l.Leaves {
-		if l.Leaves[n].Field.GetId() == id && !l.Leaves[n].Repeated {
-			return n
+// LeafOf finds a leaf of the table by field id, outside of lists and maps; nil: there is none.
+func (l *Layout) LeafOf(id int32) *Leaf {
+	for _, leaves := range [][]Leaf{l.Leaves, l.Omitted} {
+		for n := range leaves {
+			if leaves[n].Field.GetId() == id && !leaves[n].Repeated {
+				return &leaves[n]
+			}
 		}
 	}
-	return -1
+	return nil
 }
 
 // CompressedBytes is how much of a row group would be copied.

@@ -38,11 +38,11 @@ func NamesOf(list []*planv1.FieldNames) Names {
 	return out
 }
 
-// Find looks for a table's columns in a file: by field ids where the file has any, by names otherwise. Columns that the table lacks, and ids that say another
+// Find looks for a table's columns in a file: by field ids where the file has any and ids says that they mean something, by names otherwise. Columns that the table lacks, and ids that say another
 // thing than names do, are a reason why the file is none of the table's.
-func Find(f *footer.File, fields []*planv1.Field, names Names) (found Found, reason string) {
+func Find(f *footer.File, fields []*planv1.Field, names Names, ids bool) (found Found, reason string) {
 	root := treeOf(f)
-	found.ByName = !hasIDs(root)
+	found.ByName = !ids || !hasIDs(root)
 	seen := map[int32]string{}
 	for _, n := range root.children {
 		field, reason := columnOf(n, fields, names, found.ByName)
@@ -112,8 +112,8 @@ func fieldNamed(name string, fields []*planv1.Field, names Names, byName bool) *
 }
 
 // Refer matches a file with a table's columns so that its values are read as the table's without a change. reason says why they are not.
-func Refer(f *footer.File, fields []*planv1.Field, names Names) (*Reference, string) {
-	found, reason := Find(f, fields, names)
+func Refer(f *footer.File, fields []*planv1.Field, names Names, ids bool) (*Reference, string) {
+	found, reason := Find(f, fields, names, ids)
 	if reason != "" {
 		return nil, reason
 	}
@@ -194,7 +194,7 @@ func promoted(e *footer.Element, t *planv1.Type) bool {
 }
 
 // CheckPlaces says why a file's columns cannot be where its footer says; empty: they can. Values are not looked at.
-func (in *Input) CheckPlaces(l *Layout) string {
+func (in *Input) CheckPlaces(l *Layout, rules Rules) string {
 	if in.meta.Encrypted {
 		return "it is encrypted"
 	}
@@ -208,7 +208,7 @@ func (in *Input) CheckPlaces(l *Layout) string {
 			c := &in.meta.Groups[g].Chunks[leaf.source]
 			reason := in.checkPlace(c, leaf, rows)
 			if r := in.rangeOf(c, leaf); reason == "" && r != nil && r.Low != nil && !leaf.Repeated {
-				reason = checkRange(leaf, r, c.Values)
+				reason = checkRange(leaf, r, c.Values, rules.Years)
 			}
 			if reason != "" {
 				return fmt.Sprintf("column %q: %s", leaf.Path, reason)

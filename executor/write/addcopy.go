@@ -32,7 +32,7 @@ func CheckCopies(ctx context.Context, spec *planv1.WriteSpec, files []*planv1.Pi
 		if in.Meta().Encrypted {
 			return nil, refusedFile(f, "", "it is encrypted")
 		}
-		found, reason := splice.Find(in.Meta(), fields, splice.NamesOf(spec.GetNames()))
+		found, reason := splice.Find(in.Meta(), fields, splice.NamesOf(spec.GetNames()), !spec.GetFiles().GetNoFieldIds())
 		if reason != "" {
 			return nil, refusedFile(f, chooseHint, "%s", reason)
 		}

@@ -142,12 +142,12 @@ func (a *adding) file(ctx context.Context, f *planv1.PinnedFile) error {
 	if err != nil || in.Meta().Rows == 0 {
 		return err
 	}
-	if _, reason := splice.Find(in.Meta(), a.p.spec.GetSchema().GetFields(), a.names); reason != "" {
+	if _, reason := splice.Find(in.Meta(), a.p.spec.GetSchema().GetFields(), a.names, a.p.ids()); reason != "" {
 		return refusedFile(f, chooseHint, "%s", reason)
 	}
-	ref, reason := splice.Refer(in.Meta(), a.p.spec.GetSchema().GetFields(), a.names)
+	ref, reason := splice.Refer(in.Meta(), a.p.spec.GetSchema().GetFields(), a.names, a.p.ids())
 	if reason == "" {
-		reason = in.CheckPlaces(ref.Layout)
+		reason = in.CheckPlaces(ref.Layout, splice.RulesOf(a.p.spec.GetFiles()))
 	}
 	if reason != "" {
 		return refusedFile(f, copyHint, "%s", reason)

@@ -31,7 +31,7 @@ func (a *adding) partition(ctx context.Context, k int) error {
 		switch {
 		case key.Void:
 			f.partition[k] = &planv1.Value{}
-		case leaf < 0:
+		case leaf == nil:
 			if err := a.absent(ctx, f, k); err != nil {
 				return err
 			}
@@ -97,19 +97,19 @@ func (a *adding) several(f *addedFile, k int) error {
 func (a *adding) read(ctx context.Context, f *addedFile, k int) error {
 	pf := a.p.spec.GetPartition()[k]
 	leaf := f.ref.Layout.LeafOf(pf.GetSourceId())
-	typ, err := duckdb.SQLType(f.ref.Layout.Leaves[leaf].Field.GetType())
+	typ, err := duckdb.SQLType(leaf.Field.GetType())
 	if err != nil {
 		return err
 	}
 	expr := ""
-	for n, name := range f.ref.Layout.Names(leaf) {
+	for n, name := range leaf.Names() {
 		if n == 0 {
 			expr = duckdb.Ident(name)
 			continue
 		}
 		expr = "struct_extract(" + expr + ", " + duckdb.Literal(name) + ")"
 	}
-	derived, err := transform.New(pf.GetTransform(), pf.GetParam(), f.ref.Layout.Leaves[leaf].Field.GetType(), "CAST("+expr+" AS "+typ+")")
+	derived, err := transform.New(pf.GetTransform(), pf.GetParam(), leaf.Field.GetType(), "CAST("+expr+" AS "+typ+")")
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,13 @@ package write
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/splice"
 )
 
 // checkValues refuses what the formats cannot store and DuckDB can. Most of it is read off the statistics; nested columns with required
@@ -15,16 +18,19 @@ func (p *plan) checkValues(ctx context.Context, inst *duckdb.Instance, files []*
 	for _, f := range files {
 		for _, l := range p.leaves {
 			if s := f.stats[l.key]; s != nil {
-				if err := checkStats(l, s); err != nil {
+				if err := p.checkStats(l, s); err != nil {
 					return err
 				}
 			}
+		}
+		if err := p.checkPartition(f); err != nil {
+			return err
 		}
 	}
 	return p.checkRequired(ctx, inst, files)
 }
 
-func checkStats(l leaf, s *colStats) error {
+func (p *plan) checkStats(l leaf, s *colStats) error {
 	for _, text := range []*string{s.min, s.max} {
 		if text == nil {
 			continue
@@ -33,10 +39,11 @@ func checkStats(l leaf, s *colStats) error {
 		case planv1.TypeKind_TYPE_KIND_DATE, planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS,
 			planv1.TypeKind_TYPE_KIND_TIMESTAMP_NANOS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS:
 			if strings.HasSuffix(*text, "infinity") {
-				return &duckdb.UserError{
-					Message: fmt.Sprintf("column %q: value %s cannot be stored: tables have no infinite dates", l.path, *text),
-					Hint:    fmt.Sprintf("replace it in the SELECT, for example CASE WHEN isfinite(%s) THEN %s END", l.path, l.path),
-				}
+				return infinite(l.path, *text)
+			}
+			below, above, _ := splice.Limits(l.field.GetType().GetKind(), p.years())
+			if n, ok := integer(l.field.GetType().GetKind(), *text); ok && (n <= below || n >= above) {
+				return longYear(l.path, *text)
 			}
 		case planv1.TypeKind_TYPE_KIND_TIME_MICROS:
 			if strings.HasPrefix(*text, "24:") {
@@ -45,6 +52,54 @@ func checkStats(l leaf, s *colStats) error {
 		}
 	}
 	return nil
+}
+
+func infinite(path, value string) error {
+	return &duckdb.UserError{
+		Message: fmt.Sprintf("column %q: value %s cannot be stored: tables have no infinite dates", path, value),
+		Hint:    fmt.Sprintf("replace it in the SELECT, for example CASE WHEN isfinite(%s) THEN %s END", path, path),
+	}
+}
+
+func (p *plan) years() bool { return p.spec.GetFiles().GetFourDigitYears() }
+
+func longYear(path, value string) error {
+	return &duckdb.UserError{
+		Message: fmt.Sprintf("column %q: value %s cannot be stored: the table's format has the years 0001 to 9999", path, value),
+		Hint:    "convert or filter the value in the SELECT",
+	}
+}
+
+// checkPartition checks columns that are not in the file, of which there are no statistics.
+func (p *plan) checkPartition(f *written) error {
+	for n, pf := range p.spec.GetPartition() {
+		i := slices.IndexFunc(p.columns, func(c column) bool { return c.omit && c.field.GetId() == pf.GetSourceId() })
+		if i < 0 {
+			continue
+		}
+		field, v := p.columns[i].field, f.partition[n]
+		kind := field.GetType().GetKind()
+		below, above, temporal := splice.Limits(kind, p.years())
+		switch at := v.GetInteger(); {
+		case field.GetRequired() && v.GetKind() == nil:
+			return requiredError(field.GetName())
+		case !temporal || v.GetKind() == nil || at > below && at < above:
+		case !p.years():
+			return infinite(field.GetName(), "infinity")
+		default:
+			return longYear(field.GetName(), p.partitionText(v, field))
+		}
+	}
+	return nil
+}
+
+// partitionText is a value for a message.
+func (p *plan) partitionText(v *planv1.Value, field *planv1.Field) string {
+	lit, err := duckdb.LiteralOf(v, field.GetType())
+	if err != nil {
+		return strconv.FormatInt(v.GetInteger(), 10)
+	}
+	return lit
 }
 
 // requirement is a place that must hold no NULL.

@@ -175,6 +175,15 @@ func isFloat(k planv1.TypeKind) bool {
 	return k == planv1.TypeKind_TYPE_KIND_FLOAT32 || k == planv1.TypeKind_TYPE_KIND_FLOAT64
 }
 
+func isTimestamp(k planv1.TypeKind) bool {
+	switch k {
+	case planv1.TypeKind_TYPE_KIND_TIMESTAMP_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_MICROS, planv1.TypeKind_TYPE_KIND_TIMESTAMP_NANOS,
+		planv1.TypeKind_TYPE_KIND_TIMESTAMPTZ_NANOS:
+		return true
+	}
+	return false
+}
+
 // tooFine finds more than six decimal places of a second, which DuckDB cuts.
 const tooFine = `'\.[0-9]{6}[0-9]*[1-9]'`
 

@@ -56,10 +56,15 @@ func (p *plan) castSuspects() []suspect {
 func (p *plan) keySuspects() []suspect {
 	var out []suspect
 	for _, k := range p.keys {
-		if !k.Void {
+		name := percent(fmt.Sprintf("column %q: value ", k.source))
+		switch {
+		case k.Void:
+		case k.finite:
+			out = append(out, suspect{k.expr, "isinf(" + k.expr + ")", name + "%s cannot be stored: tables have no infinite dates"})
+		default:
 			out = append(out, suspect{
 				k.expr, k.expr + " IS NOT NULL AND TRY(" + k.SQL + ") IS NULL",
-				percent(fmt.Sprintf("column %q: value ", k.source)) + "%s cannot be partitioned: the value of partition field " +
+				name + "%s cannot be partitioned: the value of partition field " +
 					percent(fmt.Sprintf("%q", k.name)) + " would not fit its type",
 			})
 		}

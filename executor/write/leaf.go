@@ -41,6 +41,9 @@ func leavesOf(columns []column, metrics map[int32]*planv1.MetricsMode) []leaf {
 		}
 	}
 	for _, c := range columns {
+		if c.omit {
+			continue
+		}
 		walk(leaf{field: c.field, path: c.field.GetName(), key: duckdb.Ident(c.alias), expr: duckdb.Ident(c.alias)})
 	}
 	return out

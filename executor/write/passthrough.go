@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -12,35 +13,42 @@ import (
 )
 
 // passThrough finds the columns of the task's only source that its query hands on as they are, one for each column of the table. reason says why there are
-// none: the query does more, or a value changes on its way.
-func (p *plan) passThrough(ctx context.Context, inst *duckdb.Instance) (columns []splice.Column, reason string, err error) {
+// none: the query does more, or a value changes on its way. constants are the columns, by field id, that neither file has: partition columns of both tables. They
+// have places among the source's constants.
+func (p *plan) passThrough(ctx context.Context, inst *duckdb.Instance) (columns []splice.Column, constants map[int32]int, reason string, err error) {
 	if reason := p.unspliceable(); reason != "" {
-		return nil, reason, nil
+		return nil, nil, reason, nil
 	}
 	src := p.task.GetSources()[0]
 	names, reason, err := selected(ctx, inst, p.task.GetSql(), src)
 	if err != nil || reason != "" {
-		return nil, reason, err
+		return nil, nil, reason, err
 	}
 	if len(names) != p.inputs {
-		return nil, "the query's columns are not those of its source", nil
+		return nil, nil, "the query's columns are not those of its source", nil
 	}
+	constants = map[int32]int{}
 	for _, c := range p.columns {
 		switch {
 		case c.input < 0:
-			return nil, fmt.Sprintf("column %q gets its default", c.field.GetName()), nil
+			return nil, nil, fmt.Sprintf("column %q gets its default", c.field.GetName()), nil
 		case c.expr != fmt.Sprintf("i%d", c.input):
-			return nil, fmt.Sprintf("column %q is cast", c.field.GetName()), nil
+			return nil, nil, fmt.Sprintf("column %q is cast", c.field.GetName()), nil
 		}
-		col := splice.Column{Field: c.field, Name: c.alias, From: names[c.input]}
+		col := splice.Column{Field: c.field, Name: c.alias, From: names[c.input], Omit: c.omit}
 		if ts := src.GetTable(); ts != nil {
-			if col.ByID, reason = scanned(ts, names[c.input]); reason != "" {
-				return nil, reason, nil
+			var at int
+			if col.ByID, at, reason = scanned(ts, names[c.input]); at >= 0 && c.omit && !isFloat(c.field.GetType().GetKind()) { // 0.0 and -0.0 are one partition
+				constants[c.field.GetId()] = at
+				continue
+			}
+			if reason != "" {
+				return nil, nil, reason, nil
 			}
 		}
 		columns = append(columns, col)
 	}
-	return columns, "", nil
+	return columns, constants, "", nil
 }
 
 // unspliceable is what the task itself says against copying.
@@ -86,20 +94,25 @@ func optionsReason(fs *planv1.FileSource) string {
 	return ""
 }
 
-// scanned finds a column of a table scan.
-func scanned(ts *planv1.TableScan, name string) (*planv1.Field, string) {
+// scanned finds a column of a table scan. constant is its place among those that are constant for each file; -1: it is in the files. field is nil where
+// it is found there by its name.
+func scanned(ts *planv1.TableScan, name string) (field *planv1.Field, constant int, reason string) {
 	for _, f := range ts.GetSchema().GetFields() {
 		if !strings.EqualFold(f.GetName(), name) {
 			continue
 		}
-		for _, id := range ts.GetConstantIds() {
-			if id == f.GetId() {
-				return nil, fmt.Sprintf("column %q is not in the files but constant for each", name)
-			}
+		if at := slices.Index(ts.GetConstantIds(), f.GetId()); at >= 0 {
+			return nil, at, fmt.Sprintf("column %q is not in the files but constant for each", name)
 		}
-		return f, ""
+		if ts.GetByName() {
+			if len(ts.GetNames()) > 0 {
+				return nil, -1, fmt.Sprintf("column %q has another name in the files", name)
+			}
+			return nil, -1, ""
+		}
+		return f, -1, ""
 	}
-	return nil, fmt.Sprintf("column %q is not a column of the files", name)
+	return nil, -1, fmt.Sprintf("column %q is not a column of the files", name)
 }
 
 // columnsOf are the names of a source's columns, in the order of SELECT *.

@@ -2,6 +2,7 @@ package write
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
@@ -13,6 +14,7 @@ import (
 type column struct {
 	field *planv1.Field
 	alias string // its name in the file
+	omit  bool   // it is not in the file: a partition field has its value
 	conversion
 }
 
@@ -23,6 +25,7 @@ type key struct {
 	source string // the column's path, for messages
 	expr   string // the column, over tableRows
 	alias  string // of the derived column; empty for void
+	finite bool   // SQL fails on infinite timestamps
 }
 
 // plan is a write task worked out: everything that can be known before a row is read.
@@ -42,6 +45,9 @@ func newPlan(task *planv1.Task, inputs []*planv1.Column) (*plan, error) {
 	w := task.GetWrite()
 	p := &plan{task: task, spec: w.GetSpec(), inputs: len(inputs)}
 	if err := p.addColumns(withLineage(w, len(inputs)), inputs); err != nil {
+		return nil, err
+	}
+	if err := p.omitPartitionColumns(); err != nil {
 		return nil, err
 	}
 	p.leaves = leavesOf(p.columns, p.spec.GetFiles().GetMetrics())
@@ -75,6 +81,32 @@ func (p *plan) addColumns(out []*planv1.OutputColumn, inputs []*planv1.Column) e
 	return nil
 }
 
+// omitPartitionColumns marks the columns that the format keeps out of its files, and sees to it that readers find the others by their names.
+func (p *plan) omitPartitionColumns() error {
+	rules := p.spec.GetFiles()
+	sources := map[int32]bool{}
+	if rules.GetOmitPartitionColumns() {
+		sources = identities(p.spec)
+	}
+	stored := 0
+	for n := range p.columns {
+		c := &p.columns[n]
+		if c.omit = sources[c.field.GetId()]; !c.omit {
+			stored++
+		}
+		if rules.GetNoFieldIds() && c.alias != c.field.GetName() {
+			return &duckdb.UserError{Message: fmt.Sprintf("column %q: another column of the table has the same name but for upper and lower case", c.field.GetName())}
+		}
+	}
+	if stored == 0 {
+		return &duckdb.UserError{Message: "all columns of the table are partition columns, which are not written into its files: there is nothing to write", Hint: "partition the table by fewer columns"}
+	}
+	return nil
+}
+
+// ids says whether field ids say anything in the table's files.
+func (p *plan) ids() bool { return !p.spec.GetFiles().GetNoFieldIds() }
+
 // fileName is the column's name in the file. DuckDB takes names that differ in case only for one; readers go by field id, so the second may
 // differ.
 func fileName(f *planv1.Field, used map[string]bool) string {
@@ -100,6 +132,10 @@ func (p *plan) addKeys() error {
 		}
 		if k.Key, err = transform.New(pf.GetTransform(), pf.GetParam(), typ, expr); err != nil {
 			return fmt.Errorf("partition field %q: %w", pf.GetName(), err)
+		}
+		if p.omitted(pf.GetSourceId()) && isTimestamp(typ.GetKind()) { // of infinite ones DuckDB makes NULL, and no statistics tell
+			k.finite = true
+			k.SQL = "CASE WHEN isinf(" + expr + ") THEN error('infinite timestamp') ELSE " + k.SQL + " END"
 		}
 		k.source, k.expr, k.alias = path, expr, p.freeAlias(fmt.Sprintf("__p%d", n))
 		p.keys = append(p.keys, k)
@@ -189,7 +225,7 @@ type sortTerm struct{ expr, order string }
 func (p *plan) sortTerms(name func(int) string) ([]sortTerm, error) {
 	var terms []sortTerm
 	for _, s := range p.spec.GetSort() {
-		if s.GetTransform() == planv1.TransformKind_TRANSFORM_KIND_VOID {
+		if s.GetTransform() == planv1.TransformKind_TRANSFORM_KIND_VOID || p.omitted(s.GetSourceId()) { // which has one value in each file
 			continue
 		}
 		expr, err := p.sortExpr(s, name)
@@ -206,6 +242,10 @@ func (p *plan) sortTerms(name func(int) string) ([]sortTerm, error) {
 		terms = append(terms, sortTerm{expr, dir + nulls})
 	}
 	return terms, nil
+}
+
+func (p *plan) omitted(id int32) bool {
+	return slices.ContainsFunc(p.columns, func(c column) bool { return c.omit && c.field.GetId() == id })
 }
 
 func (p *plan) sortExpr(s *planv1.SortField, name func(int) string) (string, error) {

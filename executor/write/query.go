@@ -43,7 +43,9 @@ func (p *plan) tableRows() string {
 func (p *plan) copySQL(dir string) string {
 	var cols, keys []string
 	for n, c := range p.columns {
-		cols = append(cols, rowColumn(n)+" AS "+duckdb.Ident(c.alias))
+		if !c.omit {
+			cols = append(cols, rowColumn(n)+" AS "+duckdb.Ident(c.alias))
+		}
 	}
 	for _, k := range p.keys {
 		if !k.Void {
@@ -106,10 +108,16 @@ func (p *plan) fileOptions() []string {
 
 // fieldIDs is empty for formats without field ids.
 func (p *plan) fieldIDs() string {
+	if !p.ids() {
+		return ""
+	}
 	var parts []string
 	for _, c := range p.columns {
 		if c.field.GetId() == 0 {
 			return ""
+		}
+		if c.omit {
+			continue
 		}
 		parts = append(parts, duckdb.Ident(c.alias)+": "+fieldID(c.field))
 	}

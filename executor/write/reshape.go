@@ -35,9 +35,11 @@ func (p *plan) reshape(ctx context.Context, inst *duckdb.Instance, dir string, f
 }
 
 func (p *plan) fileColumns() string {
-	names := make([]string, len(p.columns))
-	for n := range p.columns {
-		names[n] = p.fileColumn(n)
+	var names []string
+	for n, c := range p.columns {
+		if !c.omit {
+			names = append(names, p.fileColumn(n))
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -14,7 +14,7 @@ import (
 
 // route finds the partition of each row group whose statistics prove that it has one: the transforms other than bucket keep the order of values, so that a
 // transform that is equal at both bounds is equal between them. They are computed by the very SQL that routes rows.
-func (s *splicer) route(ctx context.Context, in *splice.Input, l *splice.Layout, verdicts []verdict) error {
+func (s *splicer) route(ctx context.Context, in *splice.Input, l *splice.Layout, f *planv1.PinnedFile, verdicts []verdict) error {
 	if len(s.p.keys) == 0 {
 		return nil
 	}
@@ -24,6 +24,14 @@ func (s *splicer) route(ctx context.Context, in *splice.Input, l *splice.Layout,
 		}
 	}
 	for k := range s.p.keys {
+		if at, constant := s.constants[s.p.spec.GetPartition()[k].GetSourceId()]; constant {
+			for n := range verdicts {
+				if verdicts[n].copied() {
+					verdicts[n].partition[k] = f.GetConstants()[at]
+				}
+			}
+			continue
+		}
 		if err := s.routeBy(ctx, k, in, l, verdicts); err != nil {
 			return err
 		}
@@ -52,7 +60,7 @@ func (s *splicer) routeBy(ctx context.Context, k int, in *splice.Input, l *splic
 		if !v.copied() {
 			continue
 		}
-		r, null, reason := provable(in, l, v.group, leaf, pf, v.rows)
+		r, null, reason := provable(in, v.group, leaf, pf, v.rows)
 		switch {
 		case reason != "":
 			v.reason = fmt.Sprintf("partition field %q: %s", pf.GetName(), reason)
@@ -64,7 +72,7 @@ func (s *splicer) routeBy(ctx context.Context, k int, in *splice.Input, l *splic
 	}
 	for start := 0; start < len(ask); start += routeBatch {
 		end := min(start+routeBatch, len(ask))
-		if err := s.routeRows(ctx, k, l.Leaves[leaf].Field.GetType(), ask[start:end], bounds[start:end]); err != nil {
+		if err := s.routeRows(ctx, k, leaf.Field.GetType(), ask[start:end], bounds[start:end]); err != nil {
 			return err
 		}
 	}
@@ -72,17 +80,19 @@ func (s *splicer) routeBy(ctx context.Context, k int, in *splice.Input, l *splic
 }
 
 // provable says what the statistics of a row group tell about a partition field: bounds, nothing but NULL, or a reason why nothing.
-func provable(in *splice.Input, l *splice.Layout, group, leaf int, pf *planv1.PartitionField, rows int64) (r *splice.Range, null bool, reason string) {
-	if leaf < 0 {
+func provable(in *splice.Input, group int, leaf *splice.Leaf, pf *planv1.PartitionField, rows int64) (r *splice.Range, null bool, reason string) {
+	if leaf == nil {
 		return nil, false, "its column is not one of the file's"
 	}
-	if isFloat(l.Leaves[leaf].Field.GetType().GetKind()) {
+	if isFloat(leaf.Field.GetType().GetKind()) {
 		return nil, false, "statistics do not say whether there are NaNs"
 	}
-	r = in.Range(l, group, leaf)
+	r = in.Range(leaf, group)
 	switch {
 	case r == nil || r.Nulls < 0 || r.Low == nil && r.Nulls != rows:
 		return nil, false, "the row group has no statistics of its column"
+	case r.Nulls == rows && leaf.Field.GetRequired():
+		return nil, false, "it is required, and the row group has no value of it"
 	case r.Nulls == rows:
 		return nil, true, ""
 	case r.Nulls > 0:

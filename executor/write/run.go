@@ -109,7 +109,7 @@ func (p *plan) write(ctx context.Context, inst *duckdb.Instance, dir string) ([]
 		if err := readFooter(f); err != nil {
 			return nil, err
 		}
-		if p.fieldIDs() != "" {
+		if p.fieldIDs() != "" || !p.ids() {
 			if err := bareIntegers(f); err != nil {
 				return nil, err
 			}

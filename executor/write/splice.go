@@ -24,6 +24,8 @@ type splicer struct {
 	columns []splice.Column
 	rules   splice.Rules
 
+	constants map[int32]int // partition columns whose values the source's files have as constants: their places
+
 	open    map[string]*spliceOutput // by partition and layout
 	pending int                      // column chunks of open outputs
 	made    []*written
@@ -74,11 +76,14 @@ func (p *plan) floor() floor {
 
 // splice copies what it can, and answers the files made, which are in scratch, and whether anything is left to write: then the source's view reads that alone.
 func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string) (files []*written, left bool, err error) {
-	columns, reason, err := p.passThrough(ctx, inst)
+	columns, constants, reason, err := p.passThrough(ctx, inst)
 	if err != nil || reason != "" {
 		return nil, true, err
 	}
-	s := &splicer{p: p, inst: inst, dir: dir, maker: splice.Local{}, columns: columns, rules: splice.RulesOf(p.spec.GetFiles()), open: map[string]*spliceOutput{}}
+	s := &splicer{
+		p: p, inst: inst, dir: dir, maker: splice.Local{}, columns: columns, constants: constants, rules: splice.RulesOf(p.spec.GetFiles()),
+		open: map[string]*spliceOutput{},
+	}
 	if err := s.run(ctx); err != nil {
 		return nil, false, err
 	}
@@ -107,11 +112,11 @@ func Splice(ctx context.Context, inst *duckdb.Instance, task *planv1.Task) (*Spl
 	if err != nil {
 		return nil, err
 	}
-	columns, reason, err := p.passThrough(ctx, inst)
+	columns, constants, reason, err := p.passThrough(ctx, inst)
 	if err != nil || reason != "" {
 		return &SpliceReport{Reason: reason}, err
 	}
-	s := &splicer{p: p, inst: inst, dry: true, columns: columns, rules: splice.RulesOf(p.spec.GetFiles()), open: map[string]*spliceOutput{}}
+	s := &splicer{p: p, inst: inst, dry: true, columns: columns, constants: constants, rules: splice.RulesOf(p.spec.GetFiles()), open: map[string]*spliceOutput{}}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -164,7 +169,7 @@ func (s *splicer) file(ctx context.Context, f *planv1.PinnedFile) error {
 		return whole("its footer cannot be read: " + err.Error())
 	}
 	defer in.Close()
-	layout, reason := splice.Match(in.Meta(), s.columns)
+	layout, reason := splice.Match(in.Meta(), s.columns, s.p.ids())
 	if reason != "" {
 		line.Rows = in.Meta().Rows
 		return whole(reason)
@@ -229,7 +234,7 @@ func (s *splicer) verdicts(ctx context.Context, in *splice.Input, l *splice.Layo
 		}
 		out = append(out, v)
 	}
-	return out, s.route(ctx, in, l, out)
+	return out, s.route(ctx, in, l, f, out)
 }
 
 // settle takes back what is not worth it. reason says why nothing is copied.
@@ -311,6 +316,7 @@ func narrowed(src *planv1.Source, files []*planv1.PinnedFile) *planv1.Source {
 		scan := &planv1.TableScan{
 			Schema: t.GetSchema(), Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(), WithPositions: t.GetWithPositions(),
 			Branch: t.GetBranch(), Files: files, Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(),
+			ByName: t.GetByName(),
 		}
 		out.Kind = &planv1.Source_Table{Table: scan}
 		return out
@@ -380,6 +386,9 @@ func (s *splicer) flush(ctx context.Context, key string) error {
 	}
 	for n, l := range s.p.leaves {
 		f.stats[l.key] = splicedStats(&made.Metrics[n])
+	}
+	if err := s.p.checkPartition(f); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("scratch: %w", err)

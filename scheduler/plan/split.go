@@ -280,5 +280,6 @@ func scanOf(t *planv1.TableScan, files []*planv1.PinnedFile) *planv1.TableScan {
 	return &planv1.TableScan{
 		Schema: t.GetSchema(), Files: files, Table: t.GetTable(), Version: t.GetVersion(), ConstantIds: t.GetConstantIds(),
 		WithPositions: t.GetWithPositions(), Branch: t.GetBranch(), Names: t.GetNames(), RowLineage: t.GetRowLineage(), TotalFiles: t.GetTotalFiles(), Catalog: t.GetCatalog(), Ident: t.GetIdent(),
+		ByName: t.GetByName(),
 	}
 }

@@ -1297,6 +1297,7 @@ type FileRules struct {
 	NoFieldIds          bool                   `protobuf:"varint,10,opt,name=no_field_ids,json=noFieldIds,proto3" json:"no_field_ids,omitempty"`                                                // data files carry no field ids: the format finds columns by their names
 	// Partition columns (identity transforms) are not written into data files: their values are those of DataFile.partition alone.
 	OmitPartitionColumns bool `protobuf:"varint,11,opt,name=omit_partition_columns,json=omitPartitionColumns,proto3" json:"omit_partition_columns,omitempty"`
+	FourDigitYears       bool `protobuf:"varint,12,opt,name=four_digit_years,json=fourDigitYears,proto3" json:"four_digit_years,omitempty"` // dates and timestamps outside of the years 1 to 9999 are refused: the format writes years as four digits
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -1404,6 +1405,13 @@ func (x *FileRules) GetNoFieldIds() bool {
 func (x *FileRules) GetOmitPartitionColumns() bool {
 	if x != nil {
 		return x.OmitPartitionColumns
+	}
+	return false
+}
+
+func (x *FileRules) GetFourDigitYears() bool {
+	if x != nil {
+		return x.FourDigitYears
 	}
 	return false
 }
@@ -5335,7 +5343,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"nullsFirst\"V\n" +
 	"\vMetricsMode\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.signet.plan.v1.MetricsKindR\x04kind\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\x05R\x06length\"\x9b\x04\n" +
+	"\x06length\x18\x02 \x01(\x05R\x06length\"\xc5\x04\n" +
 	"\tFileRules\x123\n" +
 	"\x16target_file_size_bytes\x18\x01 \x01(\x03R\x13targetFileSizeBytes\x12\x14\n" +
 	"\x05codec\x18\x02 \x01(\tR\x05codec\x12\x1f\n" +
@@ -5350,7 +5358,8 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fno_field_ids\x18\n" +
 	" \x01(\bR\n" +
 	"noFieldIds\x124\n" +
-	"\x16omit_partition_columns\x18\v \x01(\bR\x14omitPartitionColumns\x1aW\n" +
+	"\x16omit_partition_columns\x18\v \x01(\bR\x14omitPartitionColumns\x12(\n" +
+	"\x10four_digit_years\x18\f \x01(\bR\x0efourDigitYears\x1aW\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x121\n" +
 	"\x05value\x18\x02 \x01(\v2\x1b.signet.plan.v1.MetricsModeR\x05value:\x028\x01\"\xc3\x06\n" +
