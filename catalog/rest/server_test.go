@@ -30,8 +30,10 @@ type server struct {
 	config  string // the answer to /v1/config
 	noStage bool
 	noETag  bool
+	loose   bool                                 // takes an append to an empty table also when the table is empty no longer, and what was there is lost
 	vend    func(location string) map[string]any // what goes with a table for who asks for credentials; nil: nothing
 
+	one       sync.Mutex // loose commit at a time
 	mu        sync.Mutex
 	calls     []string
 	delegated []string // those that asked for credentials
@@ -175,6 +177,15 @@ func (s *server) table(w http.ResponseWriter, r *http.Request, id catalog.Ident)
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			fail(w, catalog.ErrPermanent)
 			return
+		}
+		if s.loose {
+			s.one.Lock()
+			defer s.one.Unlock()
+			var err error
+			if body.Requirements, body.Updates, err = s.loosen(r.Context(), id, body.Requirements, body.Updates); err != nil {
+				fail(w, err)
+				return
+			}
 		}
 		t, err := s.cat.Commit(r.Context(), id, body.Requirements, body.Updates)
 		s.show(w, r, t, err)
