@@ -1,8 +1,8 @@
 package broker_test
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"

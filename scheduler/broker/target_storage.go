@@ -51,12 +51,13 @@ func (t *storageTarget) look(ctx context.Context, a *coordinator.Attempt) (coord
 
 // sameBody compares by digest: neither side need be in memory.
 func sameBody(o storage.Object, a *coordinator.Attempt) (bool, error) {
-	size, want := int64(len(a.Body)), []byte(nil)
+	var size int64
+	var want []byte
 	if a.Apart != nil {
 		size, want = a.Apart.Size, a.Apart.SHA256
 	} else {
 		sum := sha256.Sum256(a.Body)
-		want = sum[:]
+		size, want = int64(len(a.Body)), sum[:]
 	}
 	if o.Size() != size {
 		return false, nil
