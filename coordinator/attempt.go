@@ -1,8 +1,10 @@
 package coordinator
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // AttemptKind says which commit point an attempt goes to.
@@ -15,8 +17,12 @@ const (
 	KindExternal AttemptKind = "external" // a system that only the sink reaches
 )
 
-// MaxBody caps the object of a storage attempt, in bytes: it is journalled whole.
-const MaxBody = 16 << 20
+// MaxBody caps the object that a storage attempt holds itself, in bytes: it is journalled whole. A larger one, up to MaxApart, lies in a file of its own, and
+// the attempt has its digest.
+const (
+	MaxBody  = 16 << 20
+	MaxApart = 1 << 30
+)
 
 // Attempt is one try at the commit point, with everything that sending the identical request again needs.
 type Attempt struct {
@@ -40,8 +46,28 @@ type Attempt struct {
 	Requirements json.RawMessage `json:"requirements,omitempty"` // catalog
 	Updates      json.RawMessage `json:"updates,omitempty"`      // catalog
 	URI          string          `json:"uri,omitempty"`          // storage
-	Body         []byte          `json:"body,omitempty"`         // storage
+	Body         []byte          `json:"body,omitempty"`         // storage, up to MaxBody
+	Apart        *Apart          `json:"apart,omitempty"`        // storage, in place of a larger body
 	Digest       []byte          `json:"digest,omitempty"`       // external: of the request, as the sink names it
+}
+
+// Apart is a body that lies in a file beside the journal, which was synced before the seal.
+type Apart struct {
+	File   string `json:"file"` // its name, without a directory
+	Size   int64  `json:"size"` // bytes
+	SHA256 []byte `json:"sha256"`
+}
+
+func (a *Apart) validate() error {
+	switch {
+	case a.File == "" || strings.ContainsAny(a.File, `/\`):
+		return fmt.Errorf("whose body lies in a file named %q", a.File)
+	case a.Size <= 0 || a.Size > MaxApart:
+		return fmt.Errorf("with a body of %d bytes, limit %d", a.Size, MaxApart)
+	case len(a.SHA256) != sha256.Size:
+		return fmt.Errorf("whose body has a digest of %d bytes", len(a.SHA256))
+	}
+	return nil
 }
 
 // validate checks that the attempt could be sent again from what it holds.
@@ -67,6 +93,12 @@ func (a *Attempt) validate() error {
 		switch {
 		case a.URI == "":
 			return bad("without a URI")
+		case a.Apart != nil && len(a.Body) > 0:
+			return bad("with two bodies")
+		case a.Apart != nil:
+			if err := a.Apart.validate(); err != nil {
+				return bad(err.Error())
+			}
 		case len(a.Body) == 0:
 			return bad("without a body")
 		case len(a.Body) > MaxBody:

@@ -155,7 +155,7 @@ func (g *GroupRecord) seq(job string) int {
 func (r Record) Apart() Record {
 	if r.Open != nil && r.Open.Group != "" {
 		open := *r.Open
-		open.Requirements, open.Updates = nil, nil
+		open.Requirements, open.Updates, open.Body = nil, nil, nil
 		r.Open = &open
 	}
 	return r
@@ -170,7 +170,7 @@ func (g *GroupRecord) Fill(r *Record) error {
 		return fmt.Errorf("%w of job %q: attempt %d, version %s of group %s, which has %d, %s", ErrCorrupt, r.JobID, r.Open.Seq, r.Open.Version, g.ID, g.seq(r.JobID), g.Attempt.Version)
 	}
 	open := *r.Open
-	open.Requirements, open.Updates = g.Attempt.Requirements, g.Attempt.Updates
+	open.Requirements, open.Updates, open.Body = g.Attempt.Requirements, g.Attempt.Updates, g.Attempt.Body
 	r.Open = &open
 	return nil
 }

@@ -139,12 +139,17 @@ func linkedTwice(files []*planv1.PinnedFile) error {
 func (s *Server) mayStay(j *job, p *planned, files []*planv1.PinnedFile) error {
 	const hint = "WITH (copy = true) copies them; to leave them where they are, have the operator list their place in catalogs.%s.add_files_paths"
 	t := p.target
-	tbl, err := t.entry.catalog.Load(j.ctx, t.ident)
-	if err != nil {
-		return catalogError(err, "table "+t.String())
-	}
 	cfg := s.cfg.Catalogs[t.entry.name]
-	own := []string{tbl.Location, p.spec.GetDataLocation()}
+	own, warehouse := []string{p.spec.GetDataLocation()}, cmp.Or(cfg.Warehouse, t.entry.root)
+	if t.entry.catalog == nil {
+		own = append(own, t.entry.location(t.ident))
+	} else {
+		tbl, err := t.entry.catalog.Load(j.ctx, t.ident)
+		if err != nil {
+			return catalogError(err, "table "+t.String())
+		}
+		own = append(own, tbl.Location)
+	}
 	for _, f := range files {
 		switch name := nameIn(f); {
 		case strings.HasPrefix(name, "http"):
@@ -159,7 +164,7 @@ func (s *Server) mayStay(j *job, p *planned, files []*planv1.PinnedFile) error {
 		}
 		switch {
 		case s.sources.Below(nameIn(f), own...):
-		case s.sources.Below(nameIn(f), cfg.Warehouse):
+		case s.sources.Below(nameIn(f), warehouse):
 			return fail(codeUser, "WITH (copy = true) copies them", "%s: it is in the warehouse of catalog %s and not below table %s: a file of two tables would be gone from both when one has it removed", f.GetName(), t.entry.name, t)
 		case !s.sources.Below(nameIn(f), cfg.AddFilesPaths...):
 			return fail(codeUser, fmt.Sprintf(hint, t.entry.name), "%s: it is not below table %s, and files of other places may not stay where they are", f.GetName(), t)
@@ -204,7 +209,7 @@ func (s *Server) planCopied(j *job, p *planned, st *sql.AddFiles, files []*planv
 	if err := s.prepareInsert(j.ctx, j, p); err != nil {
 		return err
 	}
-	if p.target.entry.catalog != nil {
+	if s.needs(j.ctx, p.target, sinkv1.Capability_CAPABILITY_PLAN_SCAN, "", "") == nil {
 		if err := s.absentFrom(j, p, st, files); err != nil {
 			return err
 		}

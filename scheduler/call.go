@@ -116,23 +116,36 @@ func firstLine(err error) string {
 	return text
 }
 
-// existingTable is the table, or the one that its name means but for case, where it is in a catalog.
+// existingTable is the table, or the one that its name means but for case.
 func (s *Server) existingTable(j *job, t *target) (*target, error) {
+	var err error
 	if t.entry.catalog == nil {
-		return nil, fail(codeUser, "", "table %s: procedures take tables of a catalog, and %s is none: its tables are directories", t, t.entry.name)
+		_, err = s.describe(j.ctx, j, t)
+	} else {
+		_, err = t.entry.catalog.Load(j.ctx, t.ident)
+		err = catalogError(err, "table "+t.String())
 	}
-	_, err := t.entry.catalog.Load(j.ctx, t.ident)
 	if err == nil {
 		return t, nil
 	}
-	err = catalogError(err, "table "+t.String())
 	if other := s.respelt(j.ctx, t, err); other != nil {
 		return other, nil
 	}
-	if failed(err, codeNotFound) {
+	if t.entry.catalog != nil && failed(err, codeNotFound) {
 		return nil, s.noSuchTable(j.ctx, t)
 	}
 	return nil, err
+}
+
+// ofSnapshots makes a procedure one for tables whose metadata a catalog has: what it reads there, tables of storage sinks do not have.
+func ofSnapshots(run func(*Server, *job, *procedureCall) error) func(*Server, *job, *procedureCall) error {
+	return func(s *Server, j *job, c *procedureCall) error {
+		if c.table.entry.catalog == nil {
+			return fail(codeUser, "DESCRIBE HISTORY "+c.table.String()+" lists its versions, and SELECT … FROM t VERSION AS OF n reads one",
+				"%s is about Iceberg's snapshots, branches and manifests: table %s is one of sink %s and has none", c.name, c.table, c.table.entry.sink)
+		}
+		return run(s, j, c)
+	}
 }
 
 func (c *procedureCall) options(name string) map[string]string {

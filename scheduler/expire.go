@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	register("expire_snapshots", toMaintain, expireSnapshots, param{"older_than", argTime, false}, param{"retain_last", argInt, false},
+	register("expire_snapshots", toMaintain, ofSnapshots(expireSnapshots), param{"older_than", argTime, false}, param{"retain_last", argInt, false},
 		param{"snapshot_ids", argInts, false}, param{"dry_run", argBool, false})
 }
 

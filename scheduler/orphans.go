@@ -19,6 +19,9 @@ func init() {
 		param{"dry_run", argBool, false}, param{"force", argBool, false})
 }
 
+// orphanColumn is that of the answer, as Iceberg's procedure has it.
+const orphanColumn = "orphan_file_location"
+
 const (
 	// orphanAge is how old a file must be, where the statement does not say.
 	orphanAge = 3 * 24 * time.Hour
@@ -43,6 +46,13 @@ func mayLoseFiles(t *catalog.Table) error {
 // journal was lost, have left. Files that a running job may have written stay, whatever the statement says.
 func removeOrphans(s *Server, j *job, c *procedureCall) error {
 	now := time.Now()
+	if c.table.entry.catalog == nil {
+		v := vacuum{name: c.name, column: orphanColumn, table: c.table, before: now.Add(-vacuumAge), within: c.text("location"), dryRun: c.flag("dry_run"), force: c.flag("force")}
+		if t, ok := c.time("older_than"); ok {
+			v.retain, v.before = true, t
+		}
+		return s.vacuum(j, &v)
+	}
 	before := now.Add(-orphanAge)
 	if t, ok := c.time("older_than"); ok {
 		if before = t; now.Sub(t) < orphanAgeLeast && !c.flag("force") {
@@ -95,7 +105,7 @@ func removeOrphans(s *Server, j *job, c *procedureCall) error {
 	if len(found) > 0 && !c.flag("dry_run") {
 		j.did(auditSweep, c.table, func(d *journal.Did) { d.Files = int64(len(found)) })
 	}
-	return s.answer(j, []string{"orphan_file_location"}, oneColumn(found))
+	return s.answer(j, []string{orphanColumn}, oneColumn(found))
 }
 
 // runningBesides are the jobs that have not ended, but one.

@@ -9,13 +9,13 @@ import (
 )
 
 func init() {
-	register("rollback_to_snapshot", toAlter, setSnapshot, param{"snapshot_id", argInt, true})
-	register("rollback_to_timestamp", toAlter, setSnapshot, param{"timestamp", argTime, true})
-	register("set_current_snapshot", toAlter, setSnapshot, param{"snapshot_id", argInt, false}, param{"ref", argText, false})
-	register("cherrypick_snapshot", toAlter, cherryPick, param{"snapshot_id", argInt, true})
-	register("publish_changes", toAlter, cherryPick, param{"wap_id", argText, true})
-	register("fast_forward", toAlter, fastForward, param{"branch", argText, true}, param{"to", argText, true})
-	register("ancestors_of", toRead, ancestorsOf, param{"snapshot_id", argInt, false})
+	register("rollback_to_snapshot", toAlter, ofSnapshots(setSnapshot), param{"snapshot_id", argInt, true})
+	register("rollback_to_timestamp", toAlter, ofSnapshots(setSnapshot), param{"timestamp", argTime, true})
+	register("set_current_snapshot", toAlter, ofSnapshots(setSnapshot), param{"snapshot_id", argInt, false}, param{"ref", argText, false})
+	register("cherrypick_snapshot", toAlter, ofSnapshots(cherryPick), param{"snapshot_id", argInt, true})
+	register("publish_changes", toAlter, ofSnapshots(cherryPick), param{"wap_id", argText, true})
+	register("fast_forward", toAlter, ofSnapshots(fastForward), param{"branch", argText, true}, param{"to", argText, true})
+	register("ancestors_of", toRead, ofSnapshots(ancestorsOf), param{"snapshot_id", argInt, false})
 }
 
 // changed makes one change and answers some of the values that it found, in a row.

@@ -57,7 +57,21 @@ func (s *Server) recover() error {
 			return fmt.Errorf("job %s: %w", j.id, err)
 		}
 	}
-	return s.recoverGroups(open)
+	if err := s.recoverGroups(open); err != nil {
+		return err
+	}
+	return s.keepBodies(open)
+}
+
+// keepBodies forgets the commit objects beside the journal that no sealed attempt needs.
+func (s *Server) keepBodies(open []*job) error {
+	var sealed []*coordinator.Attempt
+	for _, j := range open {
+		if j.write != nil && j.write.machine.Open() != nil {
+			sealed = append(sealed, j.write.machine.Open())
+		}
+	}
+	return s.broker.KeepBodies(sealed)
 }
 
 // recoverJob prepares an open job: one that was planned gets its write state back, with the attempts that may still be running.
@@ -239,7 +253,11 @@ func (s *Server) resolveSealed(w *writeState, a coordinator.Attempt) error {
 	if err != nil {
 		return err
 	}
-	return w.settle(ev)
+	if err := w.settle(ev); err != nil {
+		return err
+	}
+	s.broker.Forget(&a)
+	return nil
 }
 
 // resolve sends the frozen request of an earlier incarnation until it has an end (S67).
@@ -323,6 +341,9 @@ func (s *Server) resolveGroup(w *writeState, a coordinator.Attempt) error {
 		for g.err = g.gate.Settle(s.ctx, a.Seq, outcome); g.err != nil && s.ctx.Err() == nil; g.err = g.gate.Settle(s.ctx, a.Seq, outcome) {
 			s.log.Warn("cannot record an outcome yet", "job", w.job.id, "error", g.err)
 			pause(s.ctx, journalRetry)
+		}
+		if g.err == nil {
+			s.broker.Forget(&a)
 		}
 	})
 	return g.err

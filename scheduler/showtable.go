@@ -37,6 +37,9 @@ func (s *Server) showHistory(j *job, st *sql.ShowHistory) error {
 	if t, err = s.existingTable(j, t); err != nil {
 		return err
 	}
+	if t.entry.catalog == nil {
+		return fail(codeUser, "DESCRIBE HISTORY "+t.String()+" lists its versions", "SHOW %s is about Iceberg tables: table %s is one of sink %s", st.What, t, t.entry.sink)
+	}
 	loaded, err := t.entry.catalog.Load(j.ctx, t.ident)
 	if err != nil {
 		return catalogError(err, "table "+t.String())

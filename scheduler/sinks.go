@@ -101,7 +101,7 @@ func (s *Server) warmSinks() {
 
 // brokerConfig is what plugins may ask the host for.
 func brokerConfig(cfg *config.Config, epoch uint64, log *slog.Logger) broker.Config {
-	out := broker.Config{Epoch: epoch, Logger: log, Dials: cfg.Plugins.Dial, Secrets: map[string]map[string]func() ([]byte, error){}}
+	out := broker.Config{Epoch: epoch, Logger: log, Dials: cfg.Plugins.Dial, Bodies: filepath.Join(cfg.DataDir, "commits"), Secrets: map[string]map[string]func() ([]byte, error){}}
 	for plugin, secrets := range cfg.Plugins.Secrets {
 		out.Secrets[plugin] = map[string]func() ([]byte, error){}
 		for name, secret := range secrets {

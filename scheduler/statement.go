@@ -113,6 +113,10 @@ func (s *Server) execute(j *job) error {
 		return s.showProperties(j, st)
 	case *sql.ShowHistory:
 		return s.showHistory(j, st)
+	case *sql.DescribeHistory:
+		return s.describeHistory(j, st)
+	case *sql.Vacuum:
+		return s.runVacuum(j, st)
 	case *sql.Cache:
 		return s.runCache(j, st)
 	case *sql.Uncache:
@@ -167,7 +171,7 @@ func kindOf(st sql.Statement) string {
 			return kindCreate
 		}
 		return kindDDL
-	case *sql.CreateSchema, *sql.DropTable, *sql.AlterTable, *sql.Call, *sql.Uncache:
+	case *sql.CreateSchema, *sql.DropTable, *sql.AlterTable, *sql.Call, *sql.Vacuum, *sql.Uncache:
 		return kindDDL
 	case *sql.Truncate:
 		return kindTruncate

@@ -38,6 +38,8 @@ type Config struct {
 	BackoffMin, BackoffMax time.Duration
 	// MetadataCacheBytes bounds the metadata files kept in memory; 64 MiB if 0.
 	MetadataCacheBytes int64
+	// Bodies is the directory for commit objects that are too large for the journal, beside which it lies; empty: such objects are refused.
+	Bodies string
 }
 
 func (c *Config) setDefaults() {
@@ -64,10 +66,11 @@ func (c *Config) setDefaults() {
 
 // Broker holds the leases of one scheduler. It is safe for concurrent use, and one broker serves any number of plugins.
 type Broker struct {
-	cfg   Config
-	log   *slog.Logger
-	raw   *byteCache // metadata.json by catalog and location
-	lists *listCache // parsed manifest lists by URI
+	cfg    Config
+	log    *slog.Logger
+	raw    *byteCache // metadata.json by catalog and location
+	lists  *listCache // parsed manifest lists by URI
+	bodies bodies
 
 	ctx  context.Context // the broker's life: resolving goes on without the call that began it
 	stop context.CancelFunc
@@ -86,7 +89,7 @@ func New(c Config) *Broker {
 	c.setDefaults()
 	ctx, stop := context.WithCancel(context.Background())
 	return &Broker{
-		cfg: c, log: c.Logger, raw: newByteCache(c.MetadataCacheBytes), lists: newListCache(),
+		cfg: c, log: c.Logger, raw: newByteCache(c.MetadataCacheBytes), lists: newListCache(), bodies: bodies{c.Bodies},
 		ctx: ctx, stop: stop, leases: map[leaseHash]*Lease{},
 	}
 }

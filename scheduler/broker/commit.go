@@ -77,7 +77,7 @@ func (l *Lease) commitTable(ctx context.Context, reqs, upds []byte) (*landing, e
 	if err != nil {
 		return nil, err
 	}
-	t, err := l.spec.target(coordinator.KindCatalog)
+	t, err := l.b.target(&l.spec, coordinator.KindCatalog)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +90,11 @@ func (l *Lease) commit(ctx context.Context, a coordinator.Attempt, t target) (*l
 	if err != nil {
 		return nil, err
 	}
+	return l.outcomeOf(ctx, r)
+}
+
+// outcomeOf waits for what becomes of a sealed attempt.
+func (l *Lease) outcomeOf(ctx context.Context, r *run) (*landing, error) {
 	o, err := l.await(ctx, r)
 	if err != nil {
 		return nil, err

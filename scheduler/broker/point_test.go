@@ -70,7 +70,7 @@ func TestPoint_Refusals(t *testing.T) {
 		}
 	}
 	_, err = st.CloseAndRecv()
-	requireRefusal(t, permanent, err, "journalled whole")
+	requireRefusal(t, permanent, err, "keeps none beside its journal")
 	require.Zero(t, j.gate.m.Seals())
 
 	catalogSink := j.storageJob(j.spec.Location, func(s *broker.LeaseSpec) {

@@ -136,28 +136,39 @@ func (l *Lease) commitObject(ctx context.Context, store storage.Store, uri strin
 	if l.spec.Sink.GetCommitPoint() != sinkv1.CommitPoint_COMMIT_POINT_STORAGE {
 		return storage.Info{}, refuse(kindPermanent, "sink %s has no commit point in storage", l.spec.Sink.GetName())
 	}
-	content, err := io.ReadAll(io.LimitReader(body, coordinator.MaxBody+1))
+	content, err := l.b.bodies.read(body, l.spec.Markers)
 	if err != nil {
 		return storage.Info{}, err
 	}
+	sealed := false
+	defer func() {
+		if !sealed { // from the seal on the attempt needs it
+			l.b.Forget(&coordinator.Attempt{Apart: content.apart})
+		}
+	}()
 	if err := l.vetObject(cp, content); err != nil {
 		return storage.Info{}, err
 	}
 	a := coordinator.Attempt{
 		Kind: coordinator.KindStorage, Version: cp.GetVersion(), ParentVersion: cp.GetParent(), Markers: l.spec.Markers,
-		TableUUID: l.spec.TableUUID, Location: store.Location(), URI: uri, Body: content,
+		TableUUID: l.spec.TableUUID, Location: store.Location(), URI: uri, Body: content.data, Apart: content.apart,
 	}
-	t := &storageTarget{store: store}
+	t := &storageTarget{store: store, bodies: &l.b.bodies}
 	if err := l.taken(ctx, t, &a); err != nil {
 		return storage.Info{}, err
 	}
-	if _, err := l.commit(ctx, a, t); err != nil {
+	r, err := l.seal(ctx, a, t)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	sealed = true
+	if _, err := l.outcomeOf(ctx, r); err != nil {
 		return storage.Info{}, err
 	}
 	l.addCreated(uri, true)
 	info, err := store.Stat(ctx, uri)
 	if err != nil { // it landed: what is known must still get through
-		return storage.Info{URI: uri, Size: int64(len(content))}, nil
+		return storage.Info{URI: uri, Size: content.size()}, nil
 	}
 	return info, nil
 }
@@ -178,11 +189,9 @@ func (l *Lease) taken(ctx context.Context, t target, a *coordinator.Attempt) err
 }
 
 // vetObject: the object carries the markers in clear, so that two jobs never write the same bytes and a later look finds them.
-func (l *Lease) vetObject(cp *hostv1.CommitPoint, content []byte) error {
+func (l *Lease) vetObject(cp *hostv1.CommitPoint, content *body) error {
 	switch {
-	case len(content) > coordinator.MaxBody:
-		return invalid("a commit object of more than %d bytes: it is journalled whole, refer to larger parts by name", coordinator.MaxBody)
-	case len(content) == 0:
+	case content.size() == 0:
 		return invalid("an empty commit object")
 	case cp.GetVersion() == "":
 		return invalid("the commit point has no version")
@@ -191,10 +200,8 @@ func (l *Lease) vetObject(cp *hostv1.CommitPoint, content []byte) error {
 	if want := slices.Sorted(slices.Values(l.spec.Markers)); !slices.Equal(got, want) {
 		return invalid("the commit point names markers %q: want exactly %q", got, want)
 	}
-	for _, m := range l.spec.Markers {
-		if !containsMarker(content, m) {
-			return invalid("the commit object does not contain marker %q: it could not be found again", m)
-		}
+	if len(content.lacks) > 0 {
+		return invalid("the commit object does not contain marker %q: it could not be found again", content.lacks[0])
 	}
 	return nil
 }

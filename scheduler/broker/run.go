@@ -78,6 +78,7 @@ func (l *Lease) drive(ctx context.Context, r *run, t target) {
 	if !l.settle(r, o) {
 		return
 	}
+	l.b.Forget(&r.attempt)
 	r.outcome, r.unsent = o, unsent
 	l.mu.Lock()
 	l.run = nil
@@ -163,6 +164,9 @@ func (b *Broker) resolveOnce(ctx context.Context, t target, a *coordinator.Attem
 	sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
 	defer cancel()
 	o, _ := sendOnce(sendCtx, t, a, false)
+	if !definite(o) && a.Apart != nil { // its file may be missing or damaged, and nobody else says so
+		b.log.Warn("resolving: the outcome is still unknown", "attempt", a.Seq, "version", a.Version, "cause", o.Reason)
+	}
 	return o, definite(o)
 }
 
@@ -227,9 +231,9 @@ func answer(r *run, o coordinator.Outcome) (*landing, error) {
 }
 
 // Resolve sends a journalled attempt again until it has landed, is found, or is dead: for attempts that an earlier incarnation sealed. It returns
-// a definite outcome, or the error of ctx. An attempt at an external system cannot be sent by the host: ErrExternal.
+// a definite outcome, or the error of ctx; once that is journalled the caller calls Forget. An attempt at an external system cannot be sent by the host: ErrExternal.
 func (b *Broker) Resolve(ctx context.Context, spec LeaseSpec, a coordinator.Attempt) (coordinator.Outcome, error) {
-	t, err := spec.target(a.Kind)
+	t, err := b.target(&spec, a.Kind)
 	if err != nil {
 		return coordinator.Outcome{}, err
 	}
@@ -239,12 +243,12 @@ func (b *Broker) Resolve(ctx context.Context, spec LeaseSpec, a coordinator.Atte
 // ErrExternal: only the sink can say what became of the attempt; ask it (Lookup, or Commit with the same units).
 var ErrExternal = errors.New("the attempt went to a system that only the sink reaches")
 
-func (s *LeaseSpec) target(k coordinator.AttemptKind) (target, error) {
+func (b *Broker) target(s *LeaseSpec, k coordinator.AttemptKind) (target, error) {
 	switch {
 	case k == coordinator.KindCatalog && s.Catalog != nil:
 		return &catalogTarget{catalog: s.Catalog, ident: s.Ident, property: s.MarkerProperty}, nil
 	case k == coordinator.KindStorage && s.Store != nil:
-		return &storageTarget{store: s.Store}, nil
+		return &storageTarget{store: s.Store, bodies: &b.bodies}, nil
 	case k == coordinator.KindExternal:
 		return nil, ErrExternal
 	default:

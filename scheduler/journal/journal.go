@@ -20,7 +20,8 @@ import (
 //	1  records without checksums, accepted manifests listed in the commit state
 //	2  a checksum behind every record
 //	3  the requests of attempts that carry several jobs lie in records of their own
-const Format = 3
+//	4  their objects too, where the commit point is one; large objects lie in files beside the journal
+const Format = 4
 
 // Errors that Open, Update and View return, wrapped with the file's name.
 var (

@@ -48,6 +48,22 @@ type ShowHistory struct {
 	What  string
 }
 
+// DescribeHistory is DESCRIBE HISTORY table [LIMIT n].
+type DescribeHistory struct {
+	Table Name
+	Limit int64 // newest commits; 0: all
+}
+
+// Vacuum is VACUUM table [RETAIN n HOURS] [DRY RUN].
+type Vacuum struct {
+	Table       Name
+	RetainHours *int64 // nil: as the table says
+	DryRun      bool
+}
+
+func (*DescribeHistory) statement() {}
+func (*Vacuum) statement()          {}
+
 func (*AlterTable) statement()     {}
 func (*Call) statement()           {}
 func (*ShowProperties) statement() {}

@@ -37,6 +37,14 @@ func dumpAlter(b *strings.Builder, s Statement) {
 		fmt.Fprintf(b, "show properties of %s key=%q\n", s.Table, s.Key)
 	case *ShowHistory:
 		fmt.Fprintf(b, "show %s of %s\n", s.What, s.Table)
+	case *DescribeHistory:
+		fmt.Fprintf(b, "describe history of %s limit=%d\n", s.Table, s.Limit)
+	case *Vacuum:
+		retain := "as the table says"
+		if s.RetainHours != nil {
+			retain = fmt.Sprintf("%d hours", *s.RetainHours)
+		}
+		fmt.Fprintf(b, "vacuum %s retain=%s dry-run=%v\n", s.Table, retain, s.DryRun)
 	}
 }
 

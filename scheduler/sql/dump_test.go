@@ -61,7 +61,7 @@ func dump(s Statement) string {
 		fmt.Fprintf(&b, "describe %s\n", s.Table)
 	case *AddFiles:
 		fmt.Fprintf(&b, "add files to=%s files=%q copy=%v check-duplicates=%v\n", s.Table, s.Files, s.Copy, s.CheckDuplicates)
-	case *AlterTable, *Call, *ShowProperties, *ShowHistory:
+	case *AlterTable, *Call, *ShowProperties, *ShowHistory, *DescribeHistory, *Vacuum:
 		dumpAlter(&b, s)
 	case *Cache:
 		fmt.Fprintf(&b, "cache table %s\n  query %s\n", DisplayIdent(s.Name.Text), dumpQuery(s.Query))

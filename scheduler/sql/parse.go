@@ -94,6 +94,8 @@ func (p *parser) statement() (Statement, error) {
 		return p.explain()
 	case "CACHE":
 		return p.cache()
+	case "VACUUM":
+		return p.vacuum()
 	case "TRUNCATE":
 		return p.truncate()
 	case "VALIDATE":

@@ -93,6 +93,9 @@ func (p *parser) describe() (Statement, error) {
 	if p.peek().is("TABLE") && p.peekAt(1).isName() {
 		p.pos++
 	}
+	if p.peek().is("HISTORY") && p.peekAt(1).isName() {
+		return p.describeHistory()
+	}
 	if p.startsQuery() {
 		return nil, p.fail("DESCRIBE takes a table", "EXPLAIN query shows the types of its columns")
 	}
@@ -128,9 +131,8 @@ var refusals = map[string]string{
 	"EXECUTE":    "send the statement itself",
 	"PREPARE":    "send the statement itself",
 	"DEALLOCATE": "send the statement itself",
-	"VACUUM":     "table maintenance is not part of this version",
 	"ANALYZE":    "table maintenance is not part of this version",
-	"OPTIMIZE":   "table maintenance is not part of this version",
+	"OPTIMIZE":   "CALL system.rewrite_data_files(table => 'demo.t') makes large files of small ones",
 	"CHECKPOINT": "table maintenance is not part of this version",
 	"GRANT":      "access is set in the configuration of the scheduler",
 	"REVOKE":     "access is set in the configuration of the scheduler",
@@ -145,14 +147,14 @@ const (
 	summarizeHint = "ask for what you need: SELECT count(*), count(DISTINCT a), min(a), max(a), avg(a) FROM …"
 )
 
-const supported = "SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE, CREATE TABLE, CREATE SCHEMA, ALTER TABLE, DROP TABLE, CALL, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
+const supported = "SELECT, INSERT, DELETE, UPDATE, MERGE, TRUNCATE TABLE, CREATE TABLE, CREATE SCHEMA, ALTER TABLE, DROP TABLE, CALL, VACUUM, CACHE TABLE, SHOW, DESCRIBE, EXPLAIN and VALIDATE are supported"
 
 func (p *parser) refuse(t Token) error {
 	word := keyword(t)
 	if hint, ok := refusals[word]; ok {
 		return p.fail(word+" is not supported yet", hint)
 	}
-	if near := nearest(word, []string{"SELECT", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "ALTER", "CALL", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
+	if near := nearest(word, []string{"SELECT", "INSERT", "DELETE", "UPDATE", "MERGE", "CREATE", "ALTER", "CALL", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "TRUNCATE", "VACUUM", "VALIDATE", "WITH", "VALUES", "FROM"}); near != "" {
 		return p.unexpected("a statement", "did you mean "+near+"?")
 	}
 	return p.unexpected("a statement", supported)

@@ -13,7 +13,7 @@ func IsReserved(name string) bool { return own.MatchString(name) }
 // such a column or table of another engine gets another name, or goes.
 func (p *parser) refuseReserved() error {
 	switch keyword(p.toks[0]) {
-	case "ALTER", "DROP", "SHOW", "DESCRIBE":
+	case "ALTER", "DROP", "SHOW", "DESCRIBE", "DESC", "VACUUM":
 		return nil
 	}
 	for i, t := range p.toks {
