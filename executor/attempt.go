@@ -8,6 +8,7 @@ import (
 
 	executorv1 "github.com/signet-io/signet/api/executor/v1"
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/executor/signed"
 	"github.com/signet-io/signet/executor/write"
 	"github.com/signet-io/signet/internal/bounded"
 	"github.com/signet-io/signet/internal/mutant"
@@ -20,6 +21,9 @@ type attempt struct {
 	ctx    context.Context //nolint:containedctx // the attempt's life
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when nothing of it runs any more
+
+	left    write.Left     // of its sources, in their store; nil: nothing
+	traffic signed.Traffic // to and from object stores
 
 	rows, bytes atomic.Int64
 	running     atomic.Bool // holds a slot
@@ -44,7 +48,7 @@ func (e *Executor) add(task *planv1.Task, polled bool) (a *attempt, leaving bool
 		return nil, !ok
 	}
 	a = &attempt{ref: refOf(task), task: task, done: make(chan struct{})}
-	a.ctx, a.cancel = context.WithCancelCause(e.life)
+	a.ctx, a.cancel = context.WithCancelCause(signed.Counted(e.life, &a.traffic))
 	e.attempts[task.GetAttemptId()] = a
 	return a, false
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
@@ -38,7 +40,15 @@ func (e *Executor) stage(a *attempt, dir string) error {
 	if !inputs.Any(a.task.GetSources()) {
 		return nil
 	}
-	sources, err := e.cache.Stage(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir), inputs.All)
+	var sources []*planv1.Source
+	var err error
+	if mayCopy(a.task) {
+		var left *inputs.Left
+		sources, left, err = e.cache.StageFooters(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir))
+		a.left = left
+	} else {
+		sources, err = e.cache.Stage(a.ctx, access{e: e, attempt: a.ref}, a.task.GetSources(), inputsDir(dir), inputs.All)
+	}
 	if err != nil {
 		return err
 	}
@@ -48,13 +58,30 @@ func (e *Executor) stage(a *attempt, dir string) error {
 	return nil
 }
 
+// computes tells queries that do more than to pass columns through. It need not tell all of them: the others are found out when their files' footers are there.
+var computes = regexp.MustCompile(`(?i)[(]|\b(WHERE|JOIN|GROUP|HAVING|QUALIFY|LIMIT|ORDER|SAMPLE|UNION|DISTINCT)\b`)
+
+// mayCopy says whether a store may copy the rows of a task by itself, so that its files are best left there until more is known. Nothing reads their rows before that.
+func mayCopy(task *planv1.Task) bool {
+	w := task.GetWrite()
+	if !w.GetCopies() || !w.GetSplice() || w.GetRowLineage() || w.GetAdd() != nil || w.GetSpec().GetSortOrderId() != 0 || len(task.GetSources()) != 1 || computes.MatchString(task.GetSql()) {
+		return false
+	}
+	r := w.GetRewrite()
+	if r == nil {
+		return true
+	}
+	counted := func(f *planv1.PinnedFile) bool { return f.GetRecordCount() > 0 && len(f.GetDeletes()) == 0 }
+	return r.GetChangesSql() == "" && r.GetCheckSql() == "" && r.GetPositionsSql() == "" && r.GetChanged() == nil && !slices.ContainsFunc(task.GetSources()[0].GetTable().GetFiles(), func(f *planv1.PinnedFile) bool { return !counted(f) })
+}
+
 // stageAnalysis does the same for an analysis. done removes what was staged, and makes the answer name the files as they were asked for.
 func (e *Executor) stageAnalysis(req *executorv1.Analyze) (_ *executorv1.Analyze, done func(*executorv1.AnalyzeResult), perr *planv1.Error) {
 	sources := req.GetSources()
 	if req.GetSplice() != nil {
 		sources = req.GetSplice().GetSources()
 	}
-	if req.GetFilters() || !inputs.Any(sources) {
+	if req.GetFilters() || !inputs.Any(sources) || req.GetSplice() != nil && mayCopy(req.GetSplice()) { // which stages by itself
 		return req, func(*executorv1.AnalyzeResult) {}, nil
 	}
 	dir := filepath.Join(e.scratch.Path, "analysis-"+uuid.NewString())

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,9 @@ type storeSession struct {
 
 // Puts signs what writes, or looks at, files of the attempt: by itself with a session, or through the scheduler.
 func (s *storeSession) Puts(ctx context.Context, puts []*executorv1.PutRequest) ([]*executorv1.SignedRequest, error) {
+	if slices.ContainsFunc(puts, func(p *executorv1.PutRequest) bool { return p.GetCopy() != nil }) { // a session reaches no source
+		return s.access.Puts(ctx, puts)
+	}
 	client, signed, err := s.open(ctx, puts)
 	switch {
 	case err != nil:

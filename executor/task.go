@@ -78,7 +78,8 @@ func (e *Executor) runAttempt(a *attempt) {
 	case perr != nil:
 		e.fail(a, perr)
 	case a.task.GetWrite() != nil:
-		e.about(a).Info("attempt has written", "files", len(done.files), "replaced", len(done.replaced), "took", time.Since(start))
+		e.about(a).Info("attempt has written", "files", len(done.files), "replaced", len(done.replaced),
+			"received", a.traffic.Received.Load(), "sent", a.traffic.Sent.Load(), "copied", a.traffic.Copied.Load(), "took", time.Since(start))
 		e.report(a, done.files, done.replaced)
 	case a.task.GetCheck() != nil:
 		e.about(a).Info("attempt has checked", "rows", a.rows.Load(), "files", len(done.files), "took", time.Since(start))
@@ -289,11 +290,11 @@ func (e *Executor) execute(a *attempt, inst *duckdb.Instance, dir string) (done 
 	}
 	switch {
 	case a.task.GetWrite().GetRewrite() != nil:
-		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.storeOf(a), Written: written})
+		done.files, done.replaced, err = write.Rewrite(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.storeOf(a), Left: a.left, Written: written})
 	case a.task.GetWrite().GetAdd() != nil:
 		done.files, err = write.Add(a.ctx, inst, a.task, write.Options{Scratch: dir, Written: written})
 	case a.task.GetWrite() != nil:
-		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.storeOf(a), Written: written})
+		done.files, err = write.Run(a.ctx, inst, a.task, write.Options{Scratch: dir, Store: e.storeOf(a), Left: a.left, Written: written})
 	case a.task.GetCheck() != nil:
 		done, err = e.runCheck(a, inst, dir, written)
 	case a.task.GetExchange() != nil:

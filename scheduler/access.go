@@ -180,11 +180,14 @@ func (s *Server) signPuts(ctx context.Context, a *attempt, puts []*executorv1.Pu
 		}
 		requests = append(requests, credentials.Put{
 			Name: p.GetName(), Size: p.GetSizeBytes(), CRC32C: p.GetCrc32C(), UploadID: p.GetUploadId(), Part: int(p.GetPart()), Begin: p.GetBegin(), Abort: p.GetAbort(),
-			Head: p.GetHead(),
+			Head: p.GetHead(), Copy: copyRange(p.GetCopy()),
 		})
 	}
 	scope := credentials.Scope{
 		Prefix: attemptPrefix(w.spec, ref.GetJobId(), ref.GetStage(), ref.GetTask(), ref.GetAttemptId()), Nonce: ref.GetAttemptId(),
+	}
+	if scope.Copies, err = s.copySources(ctx, w.target, a.task, puts); err != nil {
+		return nil, err
 	}
 	signed, err := w.target.entry.issuer(w.target.ident).Put(ctx, scope, requests)
 	if err != nil {

@@ -42,6 +42,7 @@ func (w *writeState) attemptTask(task *planv1.Task, id string) *planv1.Task {
 		Rewrite: wt.GetRewrite(), RowLineage: wt.GetRowLineage(), Splice: wt.GetSplice(), Add: wt.GetAdd(),
 		Prefix: attemptPrefix(w.spec, w.job.id, task.Stage, task.Task, id),
 	}}
+	w.s.setCopies(w.job.ctx, w.target, out)
 	return out
 }
 

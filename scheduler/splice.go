@@ -18,6 +18,8 @@ func (s *Server) explainSplice(j *job, p *planned, a *analysis) error {
 	if task == nil || !j.onlyExplains() {
 		return nil
 	}
+	task.GetWrite().Prefix = p.spec.GetDataLocation() + "/explain" // nothing is written to it
+	s.setCopies(j.ctx, p.target, task)
 	res, err := s.analyzeOnce(j.ctx, &executorv1.Analyze{RequestId: uuid.NewString(), Splice: task})
 	if err != nil {
 		return err
@@ -64,7 +66,14 @@ func spliceText(r *executorv1.SpliceReport) string {
 		line(0, "Copied row groups: none, because %s", r.GetReason())
 		return b.String()
 	}
-	line(0, "Copied row groups: %d of %d rows (%s), %d of %d files wholly", r.GetCopiedRows(), r.GetRows(), plan.ByteText(r.GetCopiedBytes()), r.GetCopiedFiles(), r.GetFiles())
+	by := ""
+	switch {
+	case r.GetNoCopies() != "":
+		by = ", by the executor, because " + r.GetNoCopies()
+	case r.GetStoreBytes() > 0:
+		by = fmt.Sprintf(", %s of them by the store", plan.ByteText(r.GetStoreBytes()))
+	}
+	line(0, "Copied row groups: %d of %d rows (%s%s), %d of %d files wholly", r.GetCopiedRows(), r.GetRows(), plan.ByteText(r.GetCopiedBytes()), by, r.GetCopiedFiles(), r.GetFiles())
 	for _, f := range r.GetNotCopied() {
 		of := ""
 		if f.GetCopiedRowGroups() > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -21,6 +22,8 @@ type Scope struct {
 	Reads  map[string]struct{} // URIs of its input files
 	Prefix string              // URI below which it writes, no trailing slash; empty: nowhere
 	Nonce  string              // what each object that it writes is marked with; unique to the attempt
+	// Copies are those of its input files that the store may copy parts of its own files from, by URI.
+	Copies map[string]objects.CopySource
 }
 
 // Put is one request about a file below the scope's prefix.
@@ -41,8 +44,9 @@ type Sign func(ctx context.Context, uri string, s objects.Signing) (objects.Sign
 const (
 	maxObject   = 5 << 30 // bytes of one PUT
 	maxParts    = 10_000
-	maxName     = 255  // bytes
-	maxUploadID = 2048 // bytes
+	maxCopy     = 5 << 30 // bytes of one part that is copied
+	maxName     = 255     // bytes
+	maxUploadID = 2048    // bytes
 )
 
 // Lifetime is how long presigned requests are good for. A request that runs when it ends goes on; one that is sent later has to be asked for again.
@@ -95,6 +99,10 @@ func checkPut(p *Put) error {
 		reason = fmt.Sprintf("%d bytes are not what one request can write", p.Size)
 	case p.Writes() && len(p.CRC32C) != 4:
 		reason = "its checksum is no CRC-32C"
+	case p.Copy != nil && (p.Part == 0 || p.Size != 0 || len(p.CRC32C) > 0):
+		reason = "what is copied is a part of an upload, and has no body"
+	case p.Copy != nil && (p.Copy.Off < 0 || p.Copy.Size <= 0 || p.Copy.Size > maxCopy || p.Copy.Off > math.MaxInt64-p.Copy.Size):
+		reason = fmt.Sprintf("%d bytes from %d on are not what one request can copy", p.Copy.Size, p.Copy.Off)
 	default:
 		return nil
 	}

@@ -7,6 +7,7 @@
 //
 //   - A read is of a URI that is in the scope, letter for letter.
 //   - A write is of one object directly below the scope's prefix: its name is one segment, which the store cannot take for anything else.
+//   - A copy is of bytes of an object that the scope lists, in the version that it lists, into a part of an upload of such a file: all of that is signed.
 //   - A request that writes a whole object only makes it, and never replaces it; its size and its checksum are signed.
 //   - What is issued ends after a bounded time. It is a secret, which no error holds.
 package credentials

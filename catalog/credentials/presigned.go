@@ -51,11 +51,21 @@ func (p *presigned) Put(ctx context.Context, s Scope, puts []Put) ([]objects.Sig
 		if err := checkPut(&puts[n]); err != nil {
 			return nil, err
 		}
+		if c := puts[n].Copy; c != nil {
+			if _, ok := s.Copies[c.URI]; !ok {
+				return nil, fmt.Errorf("%w: %q is none of the files that this may copy from", ErrRefused, c.URI)
+			}
+		}
 	}
 	out := make([]objects.Signed, 0, len(puts))
 	for n := range puts {
 		what := puts[n].Signing(s.Nonce)
 		what.For = p.lifetime
+		if c := puts[n].Copy; c != nil {
+			from := s.Copies[c.URI]
+			from.Off, from.Size = c.Off, c.Size
+			what.From = &from
+		}
 		signed, err := p.sign(ctx, s.Prefix+"/"+puts[n].Name, what)
 		if err != nil {
 			return nil, err

@@ -37,6 +37,12 @@ type Signer interface {
 	Sign(ctx context.Context, uri string, s objects.Signing) (objects.Signed, error)
 }
 
+// Located is what stores offer whose files are objects of a client's.
+type Located interface {
+	// Object is a file below the store's location as its client knows it.
+	Object(uri string) (client objects.Client, key string, err error)
+}
+
 // IsEmpty reports whether nothing is below a prefix of a store: locally not even an empty directory or a file that is not whole.
 func IsEmpty(ctx context.Context, s Store, prefixURI string) (bool, error) {
 	if l, ok := s.(*local); ok {

@@ -25,6 +25,7 @@ var (
 	_ Signer  = (*remote)(nil)
 	_ Sweeper = (*remote)(nil)
 	_ Prober  = (*remote)(nil)
+	_ Located = (*remote)(nil)
 )
 
 // NewRemote is the store below a location of an object store, whose bucket the client is for. It sends nothing.
@@ -191,6 +192,11 @@ func (r *remote) Sign(ctx context.Context, file string, s objects.Signing) (obje
 	}
 	s.Key = key
 	return r.client.Sign(ctx, s)
+}
+
+func (r *remote) Object(file string) (objects.Client, string, error) {
+	key, err := r.key(file)
+	return r.client, key, err
 }
 
 func (r *remote) ReplaceIf(ctx context.Context, file, etag string, body []byte) (Info, error) {

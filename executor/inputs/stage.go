@@ -45,6 +45,7 @@ type file struct {
 	table     bool   // no writer changes it
 	parquet   bool   // it is read as a Parquet file
 	deletes   bool   // it holds deletes
+	deleted   bool   // rows of it are deleted
 	once      string // set where its version cannot be told: what is fetched is for nobody else
 	footer    bool   // of a Parquet file is wanted, and not more
 }
@@ -55,6 +56,7 @@ type Need int
 const (
 	All     Need = iota // the files, and what says which of their rows are deleted
 	Schemas             // what binds a query over them, for which no row is read
+	footers             // what says which row groups of large files can be copied, and all of the others
 )
 
 // Any tells whether some file of the sources is in an object store.
@@ -79,7 +81,7 @@ func each(sources []*planv1.Source, f func(file *file, at func(path string))) {
 				name = p.GetUri()
 			}
 			if p.GetUri() != "" {
-				f(&file{uri: p.GetUri(), etag: p.GetEtag(), size: p.GetSizeBytes(), name: name, table: table, parquet: parquet}, func(path string) { p.Path = path })
+				f(&file{uri: p.GetUri(), etag: p.GetEtag(), size: p.GetSizeBytes(), name: name, table: table, parquet: parquet, deleted: len(p.GetDeletes()) > 0}, func(path string) { p.Path = path })
 			}
 			for _, d := range p.GetDeletes() {
 				if d.GetUri() != "" {
@@ -92,6 +94,15 @@ func each(sources []*planv1.Source, f func(file *file, at func(path string))) {
 
 // Stage fetches the remote files of the sources, names them below dir, and answers copies of the sources that say where they are. What is not needed is left where it is.
 func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Source, dir string, need Need) ([]*planv1.Source, error) {
+	out, wanted, err := named(sources, dir, need)
+	if err != nil {
+		return nil, err
+	}
+	return out, c.fetchAll(ctx, newSigner(access, wanted), wanted)
+}
+
+// named are copies of the sources that say where their files will be, and the files by where that is.
+func named(sources []*planv1.Source, dir string, need Need) ([]*planv1.Source, map[string]*file, error) {
 	out := make([]*planv1.Source, len(sources))
 	for n, src := range sources {
 		out[n] = proto.CloneOf(src)
@@ -108,7 +119,7 @@ func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Sour
 			err = perr
 		}
 		at(path)
-		f.footer = need == Schemas && f.parquet && f.size >= wholeBelow
+		f.footer = f.parquet && (need == Schemas && f.size >= wholeBelow || need == footers && f.size >= leastLeft && !f.deleted)
 		if f.etag == "" && !f.table { // what was fetched before may be another version
 			f.once = unpinned
 		}
@@ -117,19 +128,20 @@ func (c *Cache) Stage(ctx context.Context, access Access, sources []*planv1.Sour
 		}
 		wanted[path] = f
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, c.fetchAll(ctx, access, wanted)
+	return out, wanted, err
 }
 
-func (c *Cache) fetchAll(ctx context.Context, access Access, wanted map[string]*file) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(filesAtATime)
+func newSigner(access Access, wanted map[string]*file) *signer {
 	reads := &signer{access: access, next: make([]string, 0, len(wanted)), have: map[string]*executorv1.SignedRequest{}}
 	for _, f := range wanted {
 		reads.next = append(reads.next, f.uri)
 	}
+	return reads
+}
+
+func (c *Cache) fetchAll(ctx context.Context, reads *signer, wanted map[string]*file) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(filesAtATime)
 	for path, f := range wanted {
 		group.Go(func() error { return c.place(ctx, reads, f, path) })
 	}

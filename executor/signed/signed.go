@@ -105,6 +105,10 @@ func (c *Client) Do(ctx context.Context, r *executorv1.SignedRequest, more http.
 	if err != nil {
 		return nil, fail(err)
 	}
+	traffic := TrafficOf(ctx)
+	if body != nil {
+		req.Body = io.NopCloser(&metered{body, &traffic.Sent})
+	}
 	req.ContentLength, req.GetBody = size, nil // one call is one request
 	if body == nil || size == 0 {
 		req.Body, req.ContentLength = http.NoBody, 0
@@ -131,7 +135,7 @@ func (c *Client) Do(ctx context.Context, r *executorv1.SignedRequest, more http.
 		c.ahead.Store(int64(time.Until(at)))
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		resp.Body = &watched{ReadCloser: resp.Body, timer: time.AfterFunc(idlePatience, func() { resp.Body.Close() })}
+		resp.Body = &watched{ReadCloser: resp.Body, received: &traffic.Received, timer: time.AfterFunc(idlePatience, func() { resp.Body.Close() })}
 		return resp, nil
 	}
 	defer resp.Body.Close()
@@ -141,11 +145,13 @@ func (c *Client) Do(ctx context.Context, r *executorv1.SignedRequest, more http.
 // watched ends a body that stands still.
 type watched struct {
 	io.ReadCloser
-	timer *time.Timer
+	received *atomic.Int64
+	timer    *time.Timer
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
+	w.received.Add(int64(n))
 	if err == nil {
 		w.timer.Reset(idlePatience)
 	}

@@ -1,10 +1,16 @@
 package splice
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/footer"
@@ -41,6 +47,50 @@ type Input struct {
 	body    int64 // where the footer begins
 	trusted bool
 	file    *os.File
+	from    *Object     // not nil: of the file nothing but the footer is at hand
+	pages   io.ReaderAt // where headers of pages are read
+	unread  atomic.Bool
+}
+
+// Unread says whether some pages of an object could not be looked at: it may be worth to fetch it.
+func (in *Input) Unread() bool { return in.unread.Load() }
+
+// OpenObject is Open for a file of an object store. path is a local one of its size that has its footer.
+func OpenObject(path string, from *Object) (*Input, error) {
+	in, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	in.from = from
+	in.pages = &sparing{ReaderAt: from, left: leastReads + from.Size/bytesPerRead}
+	return in, nil
+}
+
+// Reads of headers are requests: a file with so many pages that they would be more than these is better fetched as a whole.
+const (
+	leastReads   = 64
+	bytesPerRead = 128 << 10
+	readsAtATime = 16
+)
+
+// errManyReads: there are more headers than are worth a request each.
+var errManyReads = errors.New("its pages are many and small")
+
+type sparing struct {
+	io.ReaderAt
+	mu   sync.Mutex
+	left int64
+}
+
+func (s *sparing) ReadAt(p []byte, off int64) (int, error) {
+	s.mu.Lock()
+	s.left--
+	out := s.left < 0
+	s.mu.Unlock()
+	if out {
+		return 0, errManyReads
+	}
+	return s.ReaderAt.ReadAt(p, off)
 }
 
 // Open reads a file's footer. The caller closes it.
@@ -49,7 +99,7 @@ func Open(path string) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Input{path: path, file: f}
+	in := &Input{path: path, file: f, pages: f}
 	st, err := f.Stat()
 	if err == nil {
 		in.meta, in.body, err = footer.Read(f, st.Size())
@@ -86,9 +136,6 @@ func (in *Input) Check(l *Layout, group int, rules Rules) string {
 		if reason == "" {
 			reason = checkRange(leaf, in.rangeOf(c, leaf), c.Values, rules.Years)
 		}
-		if reason == "" {
-			reason = in.checkPages(c, rules)
-		}
 		if reason != "" {
 			return fmt.Sprintf("column %q: %s", leaf.Path, reason)
 		}
@@ -108,7 +155,30 @@ func (in *Input) Check(l *Layout, group int, rules Rules) string {
 			return fmt.Sprintf("column %q is required, and the file's statistics do not say that it has no NULL", need.path)
 		}
 	}
+	for n := range l.Leaves {
+		if reason := in.checkPages(&g.Chunks[l.Leaves[n].source], rules); reason != "" {
+			return fmt.Sprintf("column %q: %s", l.Leaves[n].Path, reason)
+		}
+	}
 	return ""
+}
+
+// CheckAll is Check for several row groups; those of objects are looked at side by side.
+func (in *Input) CheckAll(l *Layout, groups []int, rules Rules) []string {
+	out := make([]string, len(groups))
+	var work errgroup.Group
+	work.SetLimit(1)
+	if in.from != nil {
+		work.SetLimit(readsAtATime)
+	}
+	for n, group := range groups {
+		work.Go(func() error {
+			out[n] = in.Check(l, group, rules)
+			return nil
+		})
+	}
+	_ = work.Wait() // reasons are no errors
+	return out
 }
 
 func (in *Input) checkChunk(c *footer.Chunk, l *Leaf, rows int64, rules Rules) string {
@@ -205,8 +275,9 @@ func (in *Input) checkPages(c *footer.Chunk, rules Rules) string {
 	values := int64(0)
 	end := c.Start() + c.Compressed
 	for at := c.Start(); at < end; {
-		p, err := footer.ReadPage(in.file, at, end)
+		p, err := footer.ReadPage(in.pages, at, end)
 		if err != nil {
+			in.unread.Store(in.from != nil)
 			return "a page cannot be read: " + err.Error()
 		}
 		switch {

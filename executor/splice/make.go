@@ -10,9 +10,41 @@ import (
 
 // Piece is a run of bytes of a new file: of another file, or at hand.
 type Piece struct {
-	Path           string // empty: Data
+	Path           string  // empty: Data
+	From           *Object // not nil: the file is this object, and Path says no more than which
 	Offset, Length int64
 	Data           []byte
+}
+
+// Size is how many bytes it has.
+func (p *Piece) Size() int64 { return max(p.Length, int64(len(p.Data))) }
+
+// Read reads all of it.
+func (p *Piece) Read() ([]byte, error) {
+	if p.Path == "" {
+		return p.Data, nil
+	}
+	var in io.ReaderAt = p.From
+	if p.From == nil {
+		f, err := os.Open(p.Path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	b := make([]byte, p.Length)
+	if _, err := in.ReadAt(b, p.Offset); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Object is a source file in an object store, of one version. Reads are requests.
+type Object struct {
+	io.ReaderAt
+	URI  string
+	Size int64
 }
 
 // Maker makes a file out of pieces. That of an object store can copy them on the store's side.
@@ -46,6 +78,9 @@ func (Local) Make(ctx context.Context, pieces []Piece, target string) (err error
 				return err
 			}
 			continue
+		}
+		if p.From != nil {
+			return fmt.Errorf("%s is not at hand", p.From.URI)
 		}
 		if in == nil || in.Name() != p.Path {
 			if in != nil {

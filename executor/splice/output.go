@@ -17,12 +17,19 @@ type Output struct {
 	size    int64
 	metrics []Metrics
 	offsets []int64
-	mixed   bool // several writers
+	chunks  [][]Placed // by leaf
+	mixed   bool       // several writers
+}
+
+// Placed is a column chunk with its place in the new file.
+type Placed struct {
+	Piece
+	At int64
 }
 
 // NewOutput begins a file of a layout.
 func NewOutput(l *Layout) *Output {
-	o := &Output{layout: l, pieces: []Piece{{Data: []byte(footer.Magic)}}, size: int64(len(footer.Magic)), metrics: make([]Metrics, len(l.Leaves))}
+	o := &Output{layout: l, pieces: []Piece{{Data: []byte(footer.Magic)}}, size: int64(len(footer.Magic)), metrics: make([]Metrics, len(l.Leaves)), chunks: make([][]Placed, len(l.Leaves))}
 	o.meta.Schema, o.meta.Version = l.schema, 1
 	o.meta.Ordered = make([]bool, len(l.Leaves))
 	for n := range o.metrics {
@@ -64,7 +71,8 @@ func (o *Output) Add(in *Input, l *Layout, group int) {
 		if n == 0 {
 			o.offsets = append(o.offsets, o.size)
 		}
-		o.copy(in.path, start, c.Compressed)
+		o.chunks[n] = append(o.chunks[n], Placed{Piece{Path: in.path, From: in.from, Offset: start, Length: c.Compressed}, o.size})
+		o.copy(in, start, c.Compressed)
 		o.metrics[n].add(in.rangeOf(from, leaf), from)
 	}
 	o.meta.Groups = append(o.meta.Groups, g)
@@ -94,13 +102,13 @@ func (in *Input) statsOf(c *footer.Chunk, l *Leaf) *footer.Statistics {
 }
 
 // copy adds a run of bytes, which joins the one before it where both were neighbours.
-func (o *Output) copy(path string, off, n int64) {
+func (o *Output) copy(in *Input, off, n int64) {
 	o.size += n
-	if last := &o.pieces[len(o.pieces)-1]; last.Path == path && last.Offset+last.Length == off {
+	if last := &o.pieces[len(o.pieces)-1]; last.Path == in.path && last.Offset+last.Length == off {
 		last.Length += n
 		return
 	}
-	o.pieces = append(o.pieces, Piece{Path: path, Offset: off, Length: n})
+	o.pieces = append(o.pieces, Piece{Path: in.path, From: in.from, Offset: off, Length: n})
 }
 
 func (m *Metrics) add(r *Range, c *footer.Chunk) {
@@ -140,8 +148,9 @@ type Made struct {
 	Pieces  []Piece
 	Size    int64
 	Rows    int64
-	Metrics []Metrics // by leaf of the layout
-	Offsets []int64   // of the row groups
+	Metrics []Metrics  // by leaf of the layout
+	Chunks  [][]Placed // likewise
+	Offsets []int64    // of the row groups
 }
 
 // Finish adds the footer.
@@ -150,7 +159,7 @@ func (o *Output) Finish() *Made {
 		o.meta.CreatedBy = createdBy
 	}
 	end := o.meta.End()
-	return &Made{Pieces: append(o.pieces, Piece{Data: end}), Size: o.size + int64(len(end)), Rows: o.meta.Rows, Metrics: o.metrics, Offsets: o.offsets}
+	return &Made{Pieces: append(o.pieces, Piece{Data: end}), Size: o.size + int64(len(end)), Rows: o.meta.Rows, Metrics: o.metrics, Chunks: o.chunks, Offsets: o.offsets}
 }
 
 // createdBy names the writer of files whose row groups have several: then none of them may be blamed.
@@ -180,6 +189,38 @@ func (in *Input) CompressedBytes(l *Layout, group int) int64 {
 		sum += in.meta.Groups[group].Chunks[l.Leaves[n].source].Compressed
 	}
 	return sum
+}
+
+// Remote says whether nothing of the file but its footer is at hand.
+func (in *Input) Remote() bool { return in.from != nil }
+
+// StoreBytes is how many bytes of row groups a store would copy by itself, if they were added to an output in this order: those of long runs.
+func (in *Input) StoreBytes(l *Layout, groups []int) int64 {
+	if in.from == nil {
+		return 0
+	}
+	sum, run, next := int64(0), int64(0), int64(-1)
+	for _, group := range groups {
+		for n := range l.Leaves {
+			c := &in.meta.Groups[group].Chunks[l.Leaves[n].source]
+			if c.Start() != next {
+				sum, run = sum+long(run), 0
+			}
+			run += c.Compressed
+			next = c.Start() + c.Compressed
+		}
+	}
+	return sum + long(run)
+}
+
+// LeastCopied is how long a part of an upload is at least, but for the last one: what is shorter is gathered. Source: S3's "Multipart upload limits".
+const LeastCopied = 5 << 20
+
+func long(run int64) int64 {
+	if run < LeastCopied {
+		return 0
+	}
+	return run
 }
 
 // Path of the file, for messages.

@@ -89,15 +89,8 @@ type remoteWriter struct {
 
 // Place uploads the file. It appears whole, or not at all; a name that is taken stays what it is.
 func (w *remoteWriter) Place(ctx context.Context, local, name string) (string, int64, error) {
-	if err := CheckName(name); err != nil {
+	if err := w.take(name); err != nil {
 		return "", 0, err
-	}
-	w.mu.Lock()
-	taken := w.names[name]
-	w.names[name] = true
-	w.mu.Unlock()
-	if taken {
-		return "", 0, fmt.Errorf("%s/%s was placed already: %w", w.prefix, name, fs.ErrExist)
 	}
 	f, err := os.Open(local)
 	if err != nil {
@@ -120,13 +113,27 @@ func (w *remoteWriter) Place(ctx context.Context, local, name string) (string, i
 	return w.prefix + "/" + name, u.size, nil
 }
 
+// take makes sure that a name is used once.
+func (w *remoteWriter) take(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.names[name] {
+		return fmt.Errorf("%s/%s was placed already: %w", w.prefix, name, fs.ErrExist)
+	}
+	w.names[name] = true
+	return nil
+}
+
 // Finish has nothing to do: what a store has taken is durable, and has its name.
 func (w *remoteWriter) Finish(context.Context) error { return nil }
 
 // uploading is one file on its way.
 type uploading struct {
 	w    *remoteWriter
-	file *os.File
+	file io.ReaderAt
 	name string
 	size int64
 	// unsettled: a request that makes the object was sent, and nobody knows what it did.

@@ -207,7 +207,7 @@ func (tb *table) copies(t testing.TB, src *planv1.Source, rows int64) []*planv1.
 func (tb *table) report(t testing.TB, src *planv1.Source) *write.SpliceReport {
 	t.Helper()
 	tb.task.Sources, tb.task.Sql = []*planv1.Source{src}, "FROM v"
-	r, err := write.Splice(t.Context(), tb.bound(t, t.TempDir()), tb.task)
+	r, err := write.Splice(t.Context(), tb.bound(t, t.TempDir()), tb.task, nil)
 	require.NoError(t, err)
 	return r
 }

@@ -9,6 +9,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/splice"
 )
 
 // colStats is what DuckDB returns about one leaf of one file. Absent numbers are -1.
@@ -32,6 +33,7 @@ type written struct {
 	stats     map[string]*colStats // by leaf.key
 	partition []*planv1.Value
 	offsets   []int64
+	stored    *splice.Made // by the store, when it is placed; path is a sketch of it then, if there is a file at all
 }
 
 // runCopy executes a COPY with RETURN_STATS, routed by keys, and answers the files that have rows.

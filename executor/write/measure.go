@@ -15,15 +15,22 @@ import (
 func (p *plan) measure(ctx context.Context, inst *duckdb.Instance, files []*written) error {
 	for _, f := range files {
 		var leaves []leaf
+		var places []int
 		var sums []string
-		for _, l := range p.leaves {
+		for n, l := range p.leaves {
 			if p.unmeasured(l, f.stats[l.key]) {
+				places = append(places, n)
 				leaves = append(leaves, l)
 				sums = append(sums, measures(l)...)
 			}
 		}
 		if len(leaves) == 0 {
 			continue
+		}
+		if f.stored != nil {
+			if err := sketch(f, places); err != nil {
+				return err
+			}
 		}
 		got, dest := make([]sql.NullString, len(sums)), make([]any, len(sums))
 		for n := range got {

@@ -11,6 +11,7 @@ import (
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/duckdb"
+	"github.com/signet-io/signet/executor/splice"
 	"github.com/signet-io/signet/executor/upload"
 	"github.com/signet-io/signet/internal/fault"
 )
@@ -21,6 +22,8 @@ type Options struct {
 	Scratch string
 	// Store receives the finished files.
 	Store upload.Store
+	// Left are files of the source that are not all there. Optional.
+	Left Left
 	// Written is told what has been written, when it is known. Optional.
 	Written func(rows, bytes int64)
 }
@@ -58,7 +61,7 @@ func Run(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, opts Opt
 	if err := fault.Hit("executor.copy.before"); err != nil {
 		return nil, err
 	}
-	files, left, err := p.splice(ctx, inst, filepath.Join(opts.Scratch, copiedDir))
+	files, left, err := p.splice(ctx, inst, filepath.Join(opts.Scratch, copiedDir), opts.Left)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +135,10 @@ func (p *plan) place(ctx context.Context, files []*written, store upload.Store) 
 	for n, f := range files {
 		g.Go(func() error {
 			name := fmt.Sprintf("%d-%d-%s-%d.parquet", p.task.GetStage(), p.task.GetTask(), p.task.GetAttemptId(), n)
+			if f.stored != nil {
+				out[n] = p.dataFile(f, p.task.GetWrite().GetPrefix()+"/"+name)
+				return makeStored(gctx, w, f, name)
+			}
 			uri, size, err := w.Place(gctx, f.path, name)
 			if err != nil {
 				return err
@@ -147,6 +154,15 @@ func (p *plan) place(ctx context.Context, files []*written, store upload.Store) 
 		return nil, errors.Join(ctx.Err(), err)
 	}
 	return out, w.Finish(ctx)
+}
+
+// makeStored has the store make a file.
+func makeStored(ctx context.Context, w upload.Writer, f *written, name string) error {
+	maker, ok := w.(splice.Maker)
+	if !ok {
+		return errors.New("row groups are to be copied by a store that copies none")
+	}
+	return maker.Make(ctx, f.stored.Pieces, name)
 }
 
 func (p *plan) dataFile(f *written, uri string) *planv1.DataFile {

@@ -20,6 +20,7 @@ type splicer struct {
 	inst    *duckdb.Instance
 	dir     string
 	maker   splice.Maker
+	left    Left // nil: all files are at hand
 	dry     bool // says what it would do, and does nothing
 	columns []splice.Column
 	rules   splice.Rules
@@ -46,6 +47,7 @@ type SplicedFile struct {
 	Rows, Copied         int64 // -1: nobody knows
 	Groups, CopiedGroups int
 	CopiedBytes          int64
+	StoreBytes           int64  // of CopiedBytes: by the store itself
 	Reason               string // why not all of it is copied
 }
 
@@ -75,20 +77,23 @@ func (p *plan) floor() floor {
 }
 
 // splice copies what it can, and answers the files made, which are in scratch, and whether anything is left to write: then the source's view reads that alone.
-func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string) (files []*written, left bool, err error) {
+func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string, there Left) (files []*written, left bool, err error) {
 	columns, constants, reason, err := p.passThrough(ctx, inst)
-	if err != nil || reason != "" {
+	if err != nil {
 		return nil, true, err
 	}
+	if reason != "" {
+		return nil, true, p.fetchAll(ctx, inst, there)
+	}
 	s := &splicer{
-		p: p, inst: inst, dir: dir, maker: splice.Local{}, columns: columns, constants: constants, rules: splice.RulesOf(p.spec.GetFiles()),
+		p: p, inst: inst, dir: dir, left: there, maker: splice.Local{}, columns: columns, constants: constants, rules: splice.RulesOf(p.spec.GetFiles()),
 		open: map[string]*spliceOutput{},
 	}
 	if err := s.run(ctx); err != nil {
 		return nil, false, err
 	}
 	if len(s.made) == 0 {
-		return nil, true, nil
+		return nil, true, p.fetchAll(ctx, inst, there)
 	}
 	if err := inst.CheckPins(); err != nil { // S73: what was copied is what was planned
 		return nil, false, err
@@ -99,11 +104,14 @@ func (p *plan) splice(ctx context.Context, inst *duckdb.Instance, dir string) (f
 	if len(s.rest) == 0 {
 		return s.made, false, nil
 	}
+	if there != nil {
+		return s.made, true, p.fetch(ctx, inst, there, s.rest)
+	}
 	return s.made, true, inst.Rebind(ctx, narrowed(p.task.GetSources()[0], s.rest))
 }
 
 // Splice says what of a task's input would be copied. Its sources are bound.
-func Splice(ctx context.Context, inst *duckdb.Instance, task *planv1.Task) (*SpliceReport, error) {
+func Splice(ctx context.Context, inst *duckdb.Instance, task *planv1.Task, left Left) (*SpliceReport, error) {
 	inputs, err := describe(ctx, inst, task.GetSql())
 	if err != nil {
 		return nil, err
@@ -116,7 +124,7 @@ func Splice(ctx context.Context, inst *duckdb.Instance, task *planv1.Task) (*Spl
 	if err != nil || reason != "" {
 		return &SpliceReport{Reason: reason}, err
 	}
-	s := &splicer{p: p, inst: inst, dry: true, columns: columns, constants: constants, rules: splice.RulesOf(p.spec.GetFiles()), open: map[string]*spliceOutput{}}
+	s := &splicer{p: p, inst: inst, left: left, dry: true, columns: columns, constants: constants, rules: splice.RulesOf(p.spec.GetFiles()), open: map[string]*spliceOutput{}}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -124,12 +132,7 @@ func Splice(ctx context.Context, inst *duckdb.Instance, task *planv1.Task) (*Spl
 }
 
 func (s *splicer) run(ctx context.Context) error {
-	src := s.p.task.GetSources()[0]
-	files := src.GetFile().GetFiles()
-	if src.GetTable() != nil {
-		files = src.GetTable().GetFiles()
-	}
-	for _, f := range files {
+	for _, f := range filesOf(s.p.task.GetSources()[0]) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -147,24 +150,34 @@ func (s *splicer) run(ctx context.Context) error {
 
 // file decides about a file's row groups, and copies those that can be.
 func (s *splicer) file(ctx context.Context, f *planv1.PinnedFile) error {
-	line := SplicedFile{Name: f.GetName(), Rows: -1}
+	line, again, err := s.try(ctx, f)
+	if err == nil && again {
+		var whole []*planv1.PinnedFile
+		if whole, err = s.left.Whole(ctx, []*planv1.PinnedFile{f}); err == nil {
+			line, _, err = s.try(ctx, whole[0])
+		}
+	}
+	if s.dry && err == nil {
+		s.report.Files = append(s.report.Files, line)
+	}
+	return err
+}
+
+// try is for a file as far as it is at hand. again: it would be another one if all of it were, and nothing was done.
+func (s *splicer) try(ctx context.Context, f *planv1.PinnedFile) (line SplicedFile, again bool, err error) {
+	line = SplicedFile{Name: f.GetName(), Rows: -1}
 	if line.Name == "" {
 		line.Name = f.GetPath()
 	}
-	defer func() {
-		if s.dry {
-			s.report.Files = append(s.report.Files, line)
-		}
-	}()
-	whole := func(reason string) error {
-		line.Reason, line.Copied, line.CopiedGroups, line.CopiedBytes = reason, 0, 0, 0
+	whole := func(reason string) (SplicedFile, bool, error) {
+		line.Reason, line.Copied, line.CopiedGroups, line.CopiedBytes, line.StoreBytes = reason, 0, 0, 0, 0
 		s.rest = append(s.rest, f)
-		return nil
+		return line, false, nil
 	}
 	if len(f.GetDeletes()) > 0 {
 		return whole("rows of it are deleted")
 	}
-	in, err := splice.Open(f.GetPath())
+	in, err := s.openFile(f)
 	if err != nil { // DuckDB says it better, with what the user calls the file
 		return whole("its footer cannot be read: " + err.Error())
 	}
@@ -176,9 +189,15 @@ func (s *splicer) file(ctx context.Context, f *planv1.PinnedFile) error {
 	}
 	verdicts, err := s.verdicts(ctx, in, layout, f)
 	if err != nil {
-		return err
+		return line, false, err
 	}
-	if reason := settle(verdicts, s.p.floor()); reason != "" {
+	reason = settle(verdicts, s.p.floor())
+	copied := groupsOf(verdicts)
+	line.StoreBytes = in.StoreBytes(layout, copied)
+	if in.Unread() || in.Remote() && reason == "" && 2*line.StoreBytes < bytesOf(in, layout, copied) { // mostly runs that are no parts of uploads
+		return line, true, nil
+	}
+	if reason != "" {
 		line.count(verdicts)
 		return whole(reason)
 	}
@@ -189,16 +208,35 @@ func (s *splicer) file(ctx context.Context, f *planv1.PinnedFile) error {
 	}
 	s.rest = append(s.rest, rest...)
 	if s.dry {
-		return nil
+		return line, false, nil
 	}
 	for n := range verdicts {
 		if verdicts[n].copied() {
 			if err := s.add(ctx, in, layout, &verdicts[n]); err != nil {
-				return err
+				return line, false, err
 			}
 		}
 	}
-	return nil
+	return line, false, nil
+}
+
+// groupsOf are the row groups that are copied.
+func groupsOf(verdicts []verdict) []int {
+	var out []int
+	for n := range verdicts {
+		if verdicts[n].copied() {
+			out = append(out, verdicts[n].group)
+		}
+	}
+	return out
+}
+
+func bytesOf(in *splice.Input, l *splice.Layout, groups []int) int64 {
+	sum := int64(0)
+	for _, g := range groups {
+		sum += in.CompressedBytes(l, g)
+	}
+	return sum
 }
 
 // verdict is what becomes of a row group.
@@ -216,6 +254,7 @@ func (v *verdict) copied() bool { return v.reason == "" && v.rows > 0 }
 // verdicts are those of the row groups of a file's share.
 func (s *splicer) verdicts(ctx context.Context, in *splice.Input, l *splice.Layout, f *planv1.PinnedFile) ([]verdict, error) {
 	var out []verdict
+	var ask, groups []int
 	at := int64(0)
 	for n := range in.Meta().Groups {
 		rows := in.Meta().Groups[n].Rows
@@ -230,9 +269,13 @@ func (s *splicer) verdicts(ctx context.Context, in *splice.Input, l *splice.Layo
 			}
 		}
 		if v.reason == "" && rows > 0 {
-			v.reason, v.bytes = in.Check(l, n, s.rules), in.CompressedBytes(l, n)
+			ask, groups = append(ask, len(out)), append(groups, n)
+			v.bytes = in.CompressedBytes(l, n)
 		}
 		out = append(out, v)
+	}
+	for n, reason := range in.CheckAll(l, groups, s.rules) {
+		out[ask[n]].reason = reason
 	}
 	return out, s.route(ctx, in, l, f, out)
 }
@@ -392,6 +435,11 @@ func (s *splicer) flush(ctx context.Context, key string) error {
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("scratch: %w", err)
+	}
+	if slices.ContainsFunc(made.Pieces, func(p splice.Piece) bool { return p.From != nil }) { // made where it will be, when it is placed
+		f.stored = made
+		s.made = append(s.made, f)
+		return nil
 	}
 	if err := s.maker.Make(ctx, made.Pieces, f.path); err != nil {
 		return fmt.Errorf("copy row groups: %w", err)

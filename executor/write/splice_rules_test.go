@@ -36,7 +36,7 @@ func refooted(t testing.TB, file string, change func(*footer.File)) string {
 
 func (tb *table) reason(t testing.TB) string {
 	t.Helper()
-	report, err := write.Splice(t.Context(), tb.bound(t, t.TempDir()), tb.task)
+	report, err := write.Splice(t.Context(), tb.bound(t, t.TempDir()), tb.task, nil)
 	require.NoError(t, err)
 	if report.Reason != "" {
 		return report.Reason

@@ -15,11 +15,18 @@ type FilePut struct {
 	Begin    bool   // begin an upload in parts
 	Abort    bool   // abort it
 	Head     bool   // look at the file
+	Copy     *Range // with Part: what the store makes the part of, instead of a body
+}
+
+// Range is some bytes of an object that a URI names.
+type Range struct {
+	URI       string
+	Off, Size int64
 }
 
 // Writes tells whether the request has a body of data.
 func (p *FilePut) Writes() bool {
-	return p.Part != 0 || !p.Begin && !p.Abort && !p.Head && p.UploadID == ""
+	return p.Part != 0 && p.Copy == nil || p.Part == 0 && !p.Begin && !p.Abort && !p.Head && p.UploadID == ""
 }
 
 // Signing is the request to sign, for an object that is marked with the nonce. Its Key and For are left out.
@@ -35,6 +42,8 @@ func (p *FilePut) Signing(nonce string) Signing {
 		return Signing{Method: http.MethodPost, Begin: true, Header: mark}
 	case p.Abort:
 		return Signing{Method: http.MethodDelete, UploadID: p.UploadID}
+	case p.Copy != nil: // from where is for who knows the store
+		return Signing{Method: http.MethodPut, UploadID: p.UploadID, Part: p.Part}
 	case p.Part != 0:
 		return Signing{Method: http.MethodPut, UploadID: p.UploadID, Part: p.Part, Size: p.Size, Header: http.Header{"X-Amz-Checksum-Crc32c": {checksum}}}
 	case p.UploadID != "": // whose end uses the upload up: it cannot be sent twice

@@ -181,7 +181,8 @@ type Signing struct {
 	Header   http.Header // further headers that are signed, and that the sender has to send as they are: If-None-Match, x-amz-checksum-crc32c, x-amz-meta-…
 	UploadID string      // with Part: an upload's part; without: its completion or abortion
 	Part     int
-	Begin    bool // POST: begin an upload
+	Begin    bool        // POST: begin an upload
+	From     *CopySource // with Part: what the store makes the part of; there is no body
 	For      time.Duration
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -34,6 +35,9 @@ func (c *s3Client) sign(ctx context.Context, s Signing) (Signed, error) {
 		if s.Key == "" {
 			return Signed{}, errors.New("no key")
 		}
+		if s.From != nil {
+			return Signed{}, SameStore(ctx, c, s.From.Client)
+		}
 		return c.words.Sign(ctx, s, query, c.clock.now())
 	}
 	if c.source == nil {
@@ -45,6 +49,12 @@ func (c *s3Client) sign(ctx context.Context, s Signing) (Signed, error) {
 	}
 	if k.AccessKeyID == "" {
 		return Signed{}, errors.New("there are no credentials to sign with")
+	}
+	var copied http.Header
+	if s.From != nil {
+		if copied, err = c.copies(ctx, s.From); err != nil {
+			return Signed{}, err
+		}
 	}
 	now, life := c.clock.now(), s.For
 	if !k.Expires.IsZero() {
@@ -63,6 +73,7 @@ func (c *s3Client) sign(ctx context.Context, s Signing) (Signed, error) {
 	for name, values := range s.Header {
 		r.Header[http.CanonicalHeaderKey(name)] = values
 	}
+	maps.Copy(r.Header, copied)
 	text, header, err := c.signer.PresignHTTP(ctx, k.aws(), r, "UNSIGNED-PAYLOAD", "s3", c.at.region, now)
 	if err != nil {
 		return Signed{}, errors.New(withoutQuery(err.Error()))
@@ -85,6 +96,8 @@ func (s *Signing) query() (url.Values, error) {
 		return nil, fmt.Errorf("part %d: uploads have parts 1 to 10000", s.Part)
 	case s.Part > 0 && (s.UploadID == "" || s.Method != http.MethodPut):
 		return nil, errors.New("a part is put, and belongs to an upload")
+	case s.From != nil && (s.Part == 0 || s.Size != 0 || s.From.Off < 0 || s.From.Size <= 0):
+		return nil, errors.New("what is copied is some bytes, and a part of an upload")
 	case s.Part > 0:
 		q.Set("partNumber", strconv.Itoa(s.Part))
 	case s.Method == http.MethodPost && s.Begin && s.UploadID == "":

@@ -198,6 +198,23 @@ func (r *Resolver) Sign(ctx context.Context, file string, s objects.Signing) (ob
 	return c.Sign(ctx, s)
 }
 
+// Object is a remote source, which is looked up among the prefixes again, as the client of its store knows it. Files of web servers are none.
+func (r *Resolver) Object(file string) (objects.Client, string, error) {
+	at, err := parseFile(file)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := r.remotes.rootOf(at)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q: %w", file, err)
+	}
+	if at.scheme != uri.S3 {
+		return nil, "", fmt.Errorf("%q: %w: it is on a web server", file, objects.ErrElsewhere)
+	}
+	c, err := r.remotes.client(root, at.authority)
+	return c, at.key(), err
+}
+
 // changedRemote says whether a pinned file is not what it was, by name. Other errors say that it could not be seen.
 func (r *Resolver) changedRemote(ctx context.Context, f *planv1.PinnedFile) error {
 	at, err := parseFile(f.GetUri())

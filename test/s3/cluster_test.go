@@ -46,16 +46,26 @@ type world struct {
 }
 
 func start(t testing.TB, executors int) *world {
-	w := &world{server: weed.Start(t)}
+	return startOn(t, weed.Start(t), executors, "", true)
+}
+
+// startOn starts the cluster with more configuration. Without a session requests are signed one by one.
+func startOn(t testing.TB, server *weed.Server, executors int, config string, sessions bool) *world {
+	w := &world{server: server}
+	role := ""
+	if sessions {
+		role = fmt.Sprintf("    credentials: {role_arn: '%s', sts_endpoint: %q}\n", server.RoleARN, w.listen(t))
+	}
 	admin := w.client(session{ID: w.server.AccessKey, Secret: w.server.SecretKey})
 	_, err := admin.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(bucket)})
 	require.NoError(t, err)
 	w.Cluster = harness.New(t, harness.Options{
 		Executors:    executors,
+		Config:       config,
 		SchedulerEnv: []string{"TEST_STORE_KEY=" + w.server.AccessKey, "TEST_STORE_SECRET=" + w.server.SecretKey},
 		CatalogConfig: fmt.Sprintf("  s3:\n    type: sql\n    uri: sqlite://%s/s3.db\n    warehouse: s3://%s/wh\n    properties: {s3.endpoint: %q}\n"+
 			"    secret: {s3.access-key-id: {env: TEST_STORE_KEY}, s3.secret-access-key: {env: TEST_STORE_SECRET}}\n"+
-			"    credentials: {role_arn: '%s', sts_endpoint: %q}\n", t.TempDir(), bucket, w.server.Endpoint, w.server.RoleARN, w.listen(t)),
+			"%s", t.TempDir(), bucket, w.server.Endpoint, role),
 	})
 	return w
 }

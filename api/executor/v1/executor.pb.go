@@ -598,6 +598,7 @@ type PutRequest struct {
 	Begin         bool                   `protobuf:"varint,6,opt,name=begin,proto3" json:"begin,omitempty"`                          // begin an upload in parts
 	Abort         bool                   `protobuf:"varint,7,opt,name=abort,proto3" json:"abort,omitempty"`                          // end the upload without a file
 	Head          bool                   `protobuf:"varint,8,opt,name=head,proto3" json:"head,omitempty"`                            // look at the whole file: how the loss of an answer to one of the others is settled
+	Copy          *CopyRange             `protobuf:"bytes,9,opt,name=copy,proto3" json:"copy,omitempty"`                             // of a part: the store makes it of these bytes, so that there is no body; allowed where the task's write says so (WriteTask.copies)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -688,6 +689,74 @@ func (x *PutRequest) GetHead() bool {
 	return false
 }
 
+func (x *PutRequest) GetCopy() *CopyRange {
+	if x != nil {
+		return x.Copy
+	}
+	return nil
+}
+
+// CopyRange is some bytes of an input file of the task, of the version that was planned for.
+type CopyRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uri           string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	SizeBytes     int64                  `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CopyRange) Reset() {
+	*x = CopyRange{}
+	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CopyRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CopyRange) ProtoMessage() {}
+
+func (x *CopyRange) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CopyRange.ProtoReflect.Descriptor instead.
+func (*CopyRange) Descriptor() ([]byte, []int) {
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CopyRange) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *CopyRange) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *CopyRange) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
 // Access is the answer. What it holds are credentials: they are kept in memory alone, and never printed.
 type Access struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -704,7 +773,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_executor_v1_executor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +785,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_executor_v1_executor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +798,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{6}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Access) GetRequestId() string {
@@ -792,7 +861,7 @@ type StoreAccess struct {
 
 func (x *StoreAccess) Reset() {
 	*x = StoreAccess{}
-	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_executor_v1_executor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +873,7 @@ func (x *StoreAccess) String() string {
 func (*StoreAccess) ProtoMessage() {}
 
 func (x *StoreAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_executor_v1_executor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +886,7 @@ func (x *StoreAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreAccess.ProtoReflect.Descriptor instead.
 func (*StoreAccess) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{7}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StoreAccess) GetPrefix() string {
@@ -849,7 +918,7 @@ type SignedRequest struct {
 
 func (x *SignedRequest) Reset() {
 	*x = SignedRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +930,7 @@ func (x *SignedRequest) String() string {
 func (*SignedRequest) ProtoMessage() {}
 
 func (x *SignedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[8]
+	mi := &file_executor_v1_executor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +943,7 @@ func (x *SignedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedRequest.ProtoReflect.Descriptor instead.
 func (*SignedRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{8}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SignedRequest) GetUri() string {
@@ -930,7 +999,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1011,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[9]
+	mi := &file_executor_v1_executor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1024,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{9}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -1041,7 +1110,7 @@ type AttemptRef struct {
 
 func (x *AttemptRef) Reset() {
 	*x = AttemptRef{}
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1122,7 @@ func (x *AttemptRef) String() string {
 func (*AttemptRef) ProtoMessage() {}
 
 func (x *AttemptRef) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[10]
+	mi := &file_executor_v1_executor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1135,7 @@ func (x *AttemptRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRef.ProtoReflect.Descriptor instead.
 func (*AttemptRef) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{10}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AttemptRef) GetJobId() string {
@@ -1115,7 +1184,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1196,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[11]
+	mi := &file_executor_v1_executor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1209,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{11}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Registered) GetEpoch() uint64 {
@@ -1175,7 +1244,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1256,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[12]
+	mi := &file_executor_v1_executor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1269,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{12}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Heartbeat) GetRunning() int32 {
@@ -1235,7 +1304,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1316,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[13]
+	mi := &file_executor_v1_executor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1329,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{13}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TaskProgress) GetAttemptId() string {
@@ -1294,7 +1363,7 @@ type Poll struct {
 
 func (x *Poll) Reset() {
 	*x = Poll{}
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1375,7 @@ func (x *Poll) String() string {
 func (*Poll) ProtoMessage() {}
 
 func (x *Poll) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[14]
+	mi := &file_executor_v1_executor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1388,7 @@ func (x *Poll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poll.ProtoReflect.Descriptor instead.
 func (*Poll) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{14}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Poll) GetTasks() int32 {
@@ -1339,7 +1408,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1420,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[15]
+	mi := &file_executor_v1_executor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1433,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{15}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Launch) GetTask() *v1.Task {
@@ -1391,7 +1460,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1472,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[16]
+	mi := &file_executor_v1_executor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1485,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{16}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelTask) GetAttempt() *AttemptRef {
@@ -1448,7 +1517,7 @@ type TaskStatus struct {
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1529,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[17]
+	mi := &file_executor_v1_executor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1542,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{17}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskStatus) GetAttempt() *AttemptRef {
@@ -1527,7 +1596,7 @@ type StatusAck struct {
 
 func (x *StatusAck) Reset() {
 	*x = StatusAck{}
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1608,7 @@ func (x *StatusAck) String() string {
 func (*StatusAck) ProtoMessage() {}
 
 func (x *StatusAck) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[18]
+	mi := &file_executor_v1_executor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1621,7 @@ func (x *StatusAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusAck.ProtoReflect.Descriptor instead.
 func (*StatusAck) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{18}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatusAck) GetAttempt() *AttemptRef {
@@ -1573,7 +1642,7 @@ type SweepPrefix struct {
 
 func (x *SweepPrefix) Reset() {
 	*x = SweepPrefix{}
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1654,7 @@ func (x *SweepPrefix) String() string {
 func (*SweepPrefix) ProtoMessage() {}
 
 func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[19]
+	mi := &file_executor_v1_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1667,7 @@ func (x *SweepPrefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SweepPrefix.ProtoReflect.Descriptor instead.
 func (*SweepPrefix) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SweepPrefix) GetAttempt() *AttemptRef {
@@ -1626,7 +1695,7 @@ type FreeOutputs struct {
 
 func (x *FreeOutputs) Reset() {
 	*x = FreeOutputs{}
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1707,7 @@ func (x *FreeOutputs) String() string {
 func (*FreeOutputs) ProtoMessage() {}
 
 func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[20]
+	mi := &file_executor_v1_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1720,7 @@ func (x *FreeOutputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeOutputs.ProtoReflect.Descriptor instead.
 func (*FreeOutputs) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FreeOutputs) GetJobId() string {
@@ -1679,7 +1748,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1760,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[21]
+	mi := &file_executor_v1_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1773,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Drain) GetReason() string {
@@ -1730,7 +1799,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1811,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[22]
+	mi := &file_executor_v1_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1824,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Leave) GetReason() string {
@@ -1789,7 +1858,7 @@ type Analyze struct {
 
 func (x *Analyze) Reset() {
 	*x = Analyze{}
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1870,7 @@ func (x *Analyze) String() string {
 func (*Analyze) ProtoMessage() {}
 
 func (x *Analyze) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[23]
+	mi := &file_executor_v1_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1883,7 @@ func (x *Analyze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analyze.ProtoReflect.Descriptor instead.
 func (*Analyze) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Analyze) GetRequestId() string {
@@ -1906,7 +1975,7 @@ type AddFilesReport struct {
 
 func (x *AddFilesReport) Reset() {
 	*x = AddFilesReport{}
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +1987,7 @@ func (x *AddFilesReport) String() string {
 func (*AddFilesReport) ProtoMessage() {}
 
 func (x *AddFilesReport) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[24]
+	mi := &file_executor_v1_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2000,7 @@ func (x *AddFilesReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddFilesReport.ProtoReflect.Descriptor instead.
 func (*AddFilesReport) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AddFilesReport) GetColumns() []string {
@@ -1968,7 +2037,7 @@ type RowTarget struct {
 
 func (x *RowTarget) Reset() {
 	*x = RowTarget{}
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2049,7 @@ func (x *RowTarget) String() string {
 func (*RowTarget) ProtoMessage() {}
 
 func (x *RowTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[25]
+	mi := &file_executor_v1_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2062,7 @@ func (x *RowTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowTarget.ProtoReflect.Descriptor instead.
 func (*RowTarget) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RowTarget) GetView() string {
@@ -2026,14 +2095,16 @@ type SpliceReport struct {
 	Rows          int64                  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`                                  // of files whose footers can be read
 	CopiedRows    int64                  `protobuf:"varint,5,opt,name=copied_rows,json=copiedRows,proto3" json:"copied_rows,omitempty"`
 	CopiedBytes   int64                  `protobuf:"varint,6,opt,name=copied_bytes,json=copiedBytes,proto3" json:"copied_bytes,omitempty"`
-	NotCopied     []*SplicedFile         `protobuf:"bytes,7,rep,name=not_copied,json=notCopied,proto3" json:"not_copied,omitempty"` // files that are not copied wholly, the first of them
+	NotCopied     []*SplicedFile         `protobuf:"bytes,7,rep,name=not_copied,json=notCopied,proto3" json:"not_copied,omitempty"`     // files that are not copied wholly, the first of them
+	StoreBytes    int64                  `protobuf:"varint,8,opt,name=store_bytes,json=storeBytes,proto3" json:"store_bytes,omitempty"` // of copied_bytes: those that the store copies by itself
+	NoCopies      string                 `protobuf:"bytes,9,opt,name=no_copies,json=noCopies,proto3" json:"no_copies,omitempty"`        // why the store copies nothing, though files are in one; empty: there is no reason that is known before the files are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SpliceReport) Reset() {
 	*x = SpliceReport{}
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2116,7 @@ func (x *SpliceReport) String() string {
 func (*SpliceReport) ProtoMessage() {}
 
 func (x *SpliceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[26]
+	mi := &file_executor_v1_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2129,7 @@ func (x *SpliceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpliceReport.ProtoReflect.Descriptor instead.
 func (*SpliceReport) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SpliceReport) GetReason() string {
@@ -2110,6 +2181,20 @@ func (x *SpliceReport) GetNotCopied() []*SplicedFile {
 	return nil
 }
 
+func (x *SpliceReport) GetStoreBytes() int64 {
+	if x != nil {
+		return x.StoreBytes
+	}
+	return 0
+}
+
+func (x *SpliceReport) GetNoCopies() string {
+	if x != nil {
+		return x.NoCopies
+	}
+	return ""
+}
+
 // SplicedFile is a file that is not copied wholly.
 type SplicedFile struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -2123,7 +2208,7 @@ type SplicedFile struct {
 
 func (x *SplicedFile) Reset() {
 	*x = SplicedFile{}
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2220,7 @@ func (x *SplicedFile) String() string {
 func (*SplicedFile) ProtoMessage() {}
 
 func (x *SplicedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[27]
+	mi := &file_executor_v1_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2233,7 @@ func (x *SplicedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplicedFile.ProtoReflect.Descriptor instead.
 func (*SplicedFile) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SplicedFile) GetName() string {
@@ -2204,7 +2289,7 @@ type AnalyzeResult struct {
 
 func (x *AnalyzeResult) Reset() {
 	*x = AnalyzeResult{}
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2301,7 @@ func (x *AnalyzeResult) String() string {
 func (*AnalyzeResult) ProtoMessage() {}
 
 func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[28]
+	mi := &file_executor_v1_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2314,7 @@ func (x *AnalyzeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResult.ProtoReflect.Descriptor instead.
 func (*AnalyzeResult) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AnalyzeResult) GetRequestId() string {
@@ -2348,7 +2433,7 @@ type SourceFilter struct {
 
 func (x *SourceFilter) Reset() {
 	*x = SourceFilter{}
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +2445,7 @@ func (x *SourceFilter) String() string {
 func (*SourceFilter) ProtoMessage() {}
 
 func (x *SourceFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[29]
+	mi := &file_executor_v1_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +2458,7 @@ func (x *SourceFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceFilter.ProtoReflect.Descriptor instead.
 func (*SourceFilter) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SourceFilter) GetPredicate() *v1.Predicate {
@@ -2401,7 +2486,7 @@ type StagedQuery struct {
 
 func (x *StagedQuery) Reset() {
 	*x = StagedQuery{}
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2413,7 +2498,7 @@ func (x *StagedQuery) String() string {
 func (*StagedQuery) ProtoMessage() {}
 
 func (x *StagedQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[30]
+	mi := &file_executor_v1_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2426,7 +2511,7 @@ func (x *StagedQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedQuery.ProtoReflect.Descriptor instead.
 func (*StagedQuery) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StagedQuery) GetStages() []*QueryStage {
@@ -2464,7 +2549,7 @@ type QueryStage struct {
 
 func (x *QueryStage) Reset() {
 	*x = QueryStage{}
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2476,7 +2561,7 @@ func (x *QueryStage) String() string {
 func (*QueryStage) ProtoMessage() {}
 
 func (x *QueryStage) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[31]
+	mi := &file_executor_v1_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2489,7 +2574,7 @@ func (x *QueryStage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryStage.ProtoReflect.Descriptor instead.
 func (*QueryStage) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *QueryStage) GetSql() string {
@@ -2569,7 +2654,7 @@ type BroadcastJoin struct {
 
 func (x *BroadcastJoin) Reset() {
 	*x = BroadcastJoin{}
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +2666,7 @@ func (x *BroadcastJoin) String() string {
 func (*BroadcastJoin) ProtoMessage() {}
 
 func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[32]
+	mi := &file_executor_v1_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +2679,7 @@ func (x *BroadcastJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BroadcastJoin.ProtoReflect.Descriptor instead.
 func (*BroadcastJoin) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BroadcastJoin) GetAbsorbs() int32 {
@@ -2636,7 +2721,7 @@ type StageInput struct {
 
 func (x *StageInput) Reset() {
 	*x = StageInput{}
-	mi := &file_executor_v1_executor_proto_msgTypes[33]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2733,7 @@ func (x *StageInput) String() string {
 func (*StageInput) ProtoMessage() {}
 
 func (x *StageInput) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[33]
+	mi := &file_executor_v1_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2746,7 @@ func (x *StageInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageInput.ProtoReflect.Descriptor instead.
 func (*StageInput) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{33}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StageInput) GetView() string {
@@ -2702,7 +2787,7 @@ type UnresolvedSource struct {
 
 func (x *UnresolvedSource) Reset() {
 	*x = UnresolvedSource{}
-	mi := &file_executor_v1_executor_proto_msgTypes[34]
+	mi := &file_executor_v1_executor_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2799,7 @@ func (x *UnresolvedSource) String() string {
 func (*UnresolvedSource) ProtoMessage() {}
 
 func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[34]
+	mi := &file_executor_v1_executor_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2812,7 @@ func (x *UnresolvedSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnresolvedSource.ProtoReflect.Descriptor instead.
 func (*UnresolvedSource) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{34}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UnresolvedSource) GetView() string {
@@ -2804,7 +2889,7 @@ type SourceStats struct {
 
 func (x *SourceStats) Reset() {
 	*x = SourceStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[35]
+	mi := &file_executor_v1_executor_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +2901,7 @@ func (x *SourceStats) String() string {
 func (*SourceStats) ProtoMessage() {}
 
 func (x *SourceStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[35]
+	mi := &file_executor_v1_executor_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +2914,7 @@ func (x *SourceStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStats.ProtoReflect.Descriptor instead.
 func (*SourceStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{35}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SourceStats) GetView() string {
@@ -2865,7 +2950,7 @@ type FileStats struct {
 
 func (x *FileStats) Reset() {
 	*x = FileStats{}
-	mi := &file_executor_v1_executor_proto_msgTypes[36]
+	mi := &file_executor_v1_executor_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2962,7 @@ func (x *FileStats) String() string {
 func (*FileStats) ProtoMessage() {}
 
 func (x *FileStats) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[36]
+	mi := &file_executor_v1_executor_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +2975,7 @@ func (x *FileStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileStats.ProtoReflect.Descriptor instead.
 func (*FileStats) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{36}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FileStats) GetPath() string {
@@ -2930,7 +3015,7 @@ type ReportManifestRequest struct {
 
 func (x *ReportManifestRequest) Reset() {
 	*x = ReportManifestRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[37]
+	mi := &file_executor_v1_executor_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3027,7 @@ func (x *ReportManifestRequest) String() string {
 func (*ReportManifestRequest) ProtoMessage() {}
 
 func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[37]
+	mi := &file_executor_v1_executor_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3040,7 @@ func (x *ReportManifestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestRequest.ProtoReflect.Descriptor instead.
 func (*ReportManifestRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{37}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReportManifestRequest) GetChunk() *v1.ManifestChunk {
@@ -2975,7 +3060,7 @@ type ReportManifestResponse struct {
 
 func (x *ReportManifestResponse) Reset() {
 	*x = ReportManifestResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[38]
+	mi := &file_executor_v1_executor_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3072,7 @@ func (x *ReportManifestResponse) String() string {
 func (*ReportManifestResponse) ProtoMessage() {}
 
 func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[38]
+	mi := &file_executor_v1_executor_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3085,7 @@ func (x *ReportManifestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportManifestResponse.ProtoReflect.Descriptor instead.
 func (*ReportManifestResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{38}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReportManifestResponse) GetAccepted() bool {
@@ -3029,7 +3114,7 @@ type PushOutputRequest struct {
 
 func (x *PushOutputRequest) Reset() {
 	*x = PushOutputRequest{}
-	mi := &file_executor_v1_executor_proto_msgTypes[39]
+	mi := &file_executor_v1_executor_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3126,7 @@ func (x *PushOutputRequest) String() string {
 func (*PushOutputRequest) ProtoMessage() {}
 
 func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[39]
+	mi := &file_executor_v1_executor_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3139,7 @@ func (x *PushOutputRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputRequest.ProtoReflect.Descriptor instead.
 func (*PushOutputRequest) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{39}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PushOutputRequest) GetAttempt() *AttemptRef {
@@ -3095,7 +3180,7 @@ type PushOutputResponse struct {
 
 func (x *PushOutputResponse) Reset() {
 	*x = PushOutputResponse{}
-	mi := &file_executor_v1_executor_proto_msgTypes[40]
+	mi := &file_executor_v1_executor_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3192,7 @@ func (x *PushOutputResponse) String() string {
 func (*PushOutputResponse) ProtoMessage() {}
 
 func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_v1_executor_proto_msgTypes[40]
+	mi := &file_executor_v1_executor_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3205,7 @@ func (x *PushOutputResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushOutputResponse.ProtoReflect.Descriptor instead.
 func (*PushOutputResponse) Descriptor() ([]byte, []int) {
-	return file_executor_v1_executor_proto_rawDescGZIP(), []int{40}
+	return file_executor_v1_executor_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PushOutputResponse) GetAccepted() bool {
@@ -3180,7 +3265,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\banalysis\x18\x03 \x01(\tR\banalysis\x12\x14\n" +
 	"\x05reads\x18\x04 \x03(\tR\x05reads\x12\x14\n" +
 	"\x05write\x18\x05 \x01(\bR\x05write\x122\n" +
-	"\x04puts\x18\x06 \x03(\v2\x1e.signet.executor.v1.PutRequestR\x04puts\"\xc8\x01\n" +
+	"\x04puts\x18\x06 \x03(\v2\x1e.signet.executor.v1.PutRequestR\x04puts\"\xfb\x01\n" +
 	"\n" +
 	"PutRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -3191,7 +3276,13 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\x04part\x18\x05 \x01(\x05R\x04part\x12\x14\n" +
 	"\x05begin\x18\x06 \x01(\bR\x05begin\x12\x14\n" +
 	"\x05abort\x18\a \x01(\bR\x05abort\x12\x12\n" +
-	"\x04head\x18\b \x01(\bR\x04head\"\xd8\x02\n" +
+	"\x04head\x18\b \x01(\bR\x04head\x121\n" +
+	"\x04copy\x18\t \x01(\v2\x1d.signet.executor.v1.CopyRangeR\x04copy\"T\n" +
+	"\tCopyRange\x12\x10\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x03 \x01(\x03R\tsizeBytes\"\xd8\x02\n" +
 	"\x06Access\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x128\n" +
@@ -3309,7 +3400,7 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"\tRowTarget\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05table\x18\x02 \x03(\tR\x05table\x12\x14\n" +
-	"\x05alias\x18\x03 \x01(\tR\x05alias\"\xf7\x01\n" +
+	"\x05alias\x18\x03 \x01(\tR\x05alias\"\xb5\x02\n" +
 	"\fSpliceReport\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05files\x18\x02 \x01(\x03R\x05files\x12!\n" +
@@ -3319,7 +3410,10 @@ const file_executor_v1_executor_proto_rawDesc = "" +
 	"copiedRows\x12!\n" +
 	"\fcopied_bytes\x18\x06 \x01(\x03R\vcopiedBytes\x12>\n" +
 	"\n" +
-	"not_copied\x18\a \x03(\v2\x1f.signet.executor.v1.SplicedFileR\tnotCopied\"\x84\x01\n" +
+	"not_copied\x18\a \x03(\v2\x1f.signet.executor.v1.SplicedFileR\tnotCopied\x12\x1f\n" +
+	"\vstore_bytes\x18\b \x01(\x03R\n" +
+	"storeBytes\x12\x1b\n" +
+	"\tno_copies\x18\t \x01(\tR\bnoCopies\"\x84\x01\n" +
 	"\vSplicedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
@@ -3443,7 +3537,7 @@ func file_executor_v1_executor_proto_rawDescGZIP() []byte {
 	return file_executor_v1_executor_proto_rawDescData
 }
 
-var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_executor_v1_executor_proto_goTypes = []any{
 	(*FetchRequest)(nil),           // 0: signet.executor.v1.FetchRequest
 	(*FetchResponse)(nil),          // 1: signet.executor.v1.FetchResponse
@@ -3451,131 +3545,133 @@ var file_executor_v1_executor_proto_goTypes = []any{
 	(*SessionResponse)(nil),        // 3: signet.executor.v1.SessionResponse
 	(*AccessRequest)(nil),          // 4: signet.executor.v1.AccessRequest
 	(*PutRequest)(nil),             // 5: signet.executor.v1.PutRequest
-	(*Access)(nil),                 // 6: signet.executor.v1.Access
-	(*StoreAccess)(nil),            // 7: signet.executor.v1.StoreAccess
-	(*SignedRequest)(nil),          // 8: signet.executor.v1.SignedRequest
-	(*Register)(nil),               // 9: signet.executor.v1.Register
-	(*AttemptRef)(nil),             // 10: signet.executor.v1.AttemptRef
-	(*Registered)(nil),             // 11: signet.executor.v1.Registered
-	(*Heartbeat)(nil),              // 12: signet.executor.v1.Heartbeat
-	(*TaskProgress)(nil),           // 13: signet.executor.v1.TaskProgress
-	(*Poll)(nil),                   // 14: signet.executor.v1.Poll
-	(*Launch)(nil),                 // 15: signet.executor.v1.Launch
-	(*CancelTask)(nil),             // 16: signet.executor.v1.CancelTask
-	(*TaskStatus)(nil),             // 17: signet.executor.v1.TaskStatus
-	(*StatusAck)(nil),              // 18: signet.executor.v1.StatusAck
-	(*SweepPrefix)(nil),            // 19: signet.executor.v1.SweepPrefix
-	(*FreeOutputs)(nil),            // 20: signet.executor.v1.FreeOutputs
-	(*Drain)(nil),                  // 21: signet.executor.v1.Drain
-	(*Leave)(nil),                  // 22: signet.executor.v1.Leave
-	(*Analyze)(nil),                // 23: signet.executor.v1.Analyze
-	(*AddFilesReport)(nil),         // 24: signet.executor.v1.AddFilesReport
-	(*RowTarget)(nil),              // 25: signet.executor.v1.RowTarget
-	(*SpliceReport)(nil),           // 26: signet.executor.v1.SpliceReport
-	(*SplicedFile)(nil),            // 27: signet.executor.v1.SplicedFile
-	(*AnalyzeResult)(nil),          // 28: signet.executor.v1.AnalyzeResult
-	(*SourceFilter)(nil),           // 29: signet.executor.v1.SourceFilter
-	(*StagedQuery)(nil),            // 30: signet.executor.v1.StagedQuery
-	(*QueryStage)(nil),             // 31: signet.executor.v1.QueryStage
-	(*BroadcastJoin)(nil),          // 32: signet.executor.v1.BroadcastJoin
-	(*StageInput)(nil),             // 33: signet.executor.v1.StageInput
-	(*UnresolvedSource)(nil),       // 34: signet.executor.v1.UnresolvedSource
-	(*SourceStats)(nil),            // 35: signet.executor.v1.SourceStats
-	(*FileStats)(nil),              // 36: signet.executor.v1.FileStats
-	(*ReportManifestRequest)(nil),  // 37: signet.executor.v1.ReportManifestRequest
-	(*ReportManifestResponse)(nil), // 38: signet.executor.v1.ReportManifestResponse
-	(*PushOutputRequest)(nil),      // 39: signet.executor.v1.PushOutputRequest
-	(*PushOutputResponse)(nil),     // 40: signet.executor.v1.PushOutputResponse
-	nil,                            // 41: signet.executor.v1.StoreAccess.PropertiesEntry
-	nil,                            // 42: signet.executor.v1.SignedRequest.HeadersEntry
-	nil,                            // 43: signet.executor.v1.AnalyzeResult.FiltersEntry
-	nil,                            // 44: signet.executor.v1.UnresolvedSource.OptionsEntry
-	(*v1.Error)(nil),               // 45: signet.plan.v1.Error
-	(*v1.Task)(nil),                // 46: signet.plan.v1.Task
-	(*v1.ExchangeOutput)(nil),      // 47: signet.plan.v1.ExchangeOutput
-	(*v1.Source)(nil),              // 48: signet.plan.v1.Source
-	(*v1.WriteSpec)(nil),           // 49: signet.plan.v1.WriteSpec
-	(*v1.Column)(nil),              // 50: signet.plan.v1.Column
-	(*v1.Predicate)(nil),           // 51: signet.plan.v1.Predicate
-	(v1.ExchangeKind)(0),           // 52: signet.plan.v1.ExchangeKind
-	(*v1.ManifestChunk)(nil),       // 53: signet.plan.v1.ManifestChunk
+	(*CopyRange)(nil),              // 6: signet.executor.v1.CopyRange
+	(*Access)(nil),                 // 7: signet.executor.v1.Access
+	(*StoreAccess)(nil),            // 8: signet.executor.v1.StoreAccess
+	(*SignedRequest)(nil),          // 9: signet.executor.v1.SignedRequest
+	(*Register)(nil),               // 10: signet.executor.v1.Register
+	(*AttemptRef)(nil),             // 11: signet.executor.v1.AttemptRef
+	(*Registered)(nil),             // 12: signet.executor.v1.Registered
+	(*Heartbeat)(nil),              // 13: signet.executor.v1.Heartbeat
+	(*TaskProgress)(nil),           // 14: signet.executor.v1.TaskProgress
+	(*Poll)(nil),                   // 15: signet.executor.v1.Poll
+	(*Launch)(nil),                 // 16: signet.executor.v1.Launch
+	(*CancelTask)(nil),             // 17: signet.executor.v1.CancelTask
+	(*TaskStatus)(nil),             // 18: signet.executor.v1.TaskStatus
+	(*StatusAck)(nil),              // 19: signet.executor.v1.StatusAck
+	(*SweepPrefix)(nil),            // 20: signet.executor.v1.SweepPrefix
+	(*FreeOutputs)(nil),            // 21: signet.executor.v1.FreeOutputs
+	(*Drain)(nil),                  // 22: signet.executor.v1.Drain
+	(*Leave)(nil),                  // 23: signet.executor.v1.Leave
+	(*Analyze)(nil),                // 24: signet.executor.v1.Analyze
+	(*AddFilesReport)(nil),         // 25: signet.executor.v1.AddFilesReport
+	(*RowTarget)(nil),              // 26: signet.executor.v1.RowTarget
+	(*SpliceReport)(nil),           // 27: signet.executor.v1.SpliceReport
+	(*SplicedFile)(nil),            // 28: signet.executor.v1.SplicedFile
+	(*AnalyzeResult)(nil),          // 29: signet.executor.v1.AnalyzeResult
+	(*SourceFilter)(nil),           // 30: signet.executor.v1.SourceFilter
+	(*StagedQuery)(nil),            // 31: signet.executor.v1.StagedQuery
+	(*QueryStage)(nil),             // 32: signet.executor.v1.QueryStage
+	(*BroadcastJoin)(nil),          // 33: signet.executor.v1.BroadcastJoin
+	(*StageInput)(nil),             // 34: signet.executor.v1.StageInput
+	(*UnresolvedSource)(nil),       // 35: signet.executor.v1.UnresolvedSource
+	(*SourceStats)(nil),            // 36: signet.executor.v1.SourceStats
+	(*FileStats)(nil),              // 37: signet.executor.v1.FileStats
+	(*ReportManifestRequest)(nil),  // 38: signet.executor.v1.ReportManifestRequest
+	(*ReportManifestResponse)(nil), // 39: signet.executor.v1.ReportManifestResponse
+	(*PushOutputRequest)(nil),      // 40: signet.executor.v1.PushOutputRequest
+	(*PushOutputResponse)(nil),     // 41: signet.executor.v1.PushOutputResponse
+	nil,                            // 42: signet.executor.v1.StoreAccess.PropertiesEntry
+	nil,                            // 43: signet.executor.v1.SignedRequest.HeadersEntry
+	nil,                            // 44: signet.executor.v1.AnalyzeResult.FiltersEntry
+	nil,                            // 45: signet.executor.v1.UnresolvedSource.OptionsEntry
+	(*v1.Error)(nil),               // 46: signet.plan.v1.Error
+	(*v1.Task)(nil),                // 47: signet.plan.v1.Task
+	(*v1.ExchangeOutput)(nil),      // 48: signet.plan.v1.ExchangeOutput
+	(*v1.Source)(nil),              // 49: signet.plan.v1.Source
+	(*v1.WriteSpec)(nil),           // 50: signet.plan.v1.WriteSpec
+	(*v1.Column)(nil),              // 51: signet.plan.v1.Column
+	(*v1.Predicate)(nil),           // 52: signet.plan.v1.Predicate
+	(v1.ExchangeKind)(0),           // 53: signet.plan.v1.ExchangeKind
+	(*v1.ManifestChunk)(nil),       // 54: signet.plan.v1.ManifestChunk
 }
 var file_executor_v1_executor_proto_depIdxs = []int32{
-	9,  // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
-	12, // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
-	17, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
-	28, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
-	22, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
-	14, // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
+	10, // 0: signet.executor.v1.SessionRequest.register:type_name -> signet.executor.v1.Register
+	13, // 1: signet.executor.v1.SessionRequest.heartbeat:type_name -> signet.executor.v1.Heartbeat
+	18, // 2: signet.executor.v1.SessionRequest.status:type_name -> signet.executor.v1.TaskStatus
+	29, // 3: signet.executor.v1.SessionRequest.analyzed:type_name -> signet.executor.v1.AnalyzeResult
+	23, // 4: signet.executor.v1.SessionRequest.leave:type_name -> signet.executor.v1.Leave
+	15, // 5: signet.executor.v1.SessionRequest.poll:type_name -> signet.executor.v1.Poll
 	4,  // 6: signet.executor.v1.SessionRequest.access_request:type_name -> signet.executor.v1.AccessRequest
-	11, // 7: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
-	15, // 8: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
-	16, // 9: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
-	23, // 10: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
-	18, // 11: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
-	19, // 12: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
-	20, // 13: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
-	21, // 14: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
-	6,  // 15: signet.executor.v1.SessionResponse.access:type_name -> signet.executor.v1.Access
-	10, // 16: signet.executor.v1.AccessRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	12, // 7: signet.executor.v1.SessionResponse.registered:type_name -> signet.executor.v1.Registered
+	16, // 8: signet.executor.v1.SessionResponse.launch:type_name -> signet.executor.v1.Launch
+	17, // 9: signet.executor.v1.SessionResponse.cancel:type_name -> signet.executor.v1.CancelTask
+	24, // 10: signet.executor.v1.SessionResponse.analyze:type_name -> signet.executor.v1.Analyze
+	19, // 11: signet.executor.v1.SessionResponse.ack:type_name -> signet.executor.v1.StatusAck
+	20, // 12: signet.executor.v1.SessionResponse.sweep:type_name -> signet.executor.v1.SweepPrefix
+	21, // 13: signet.executor.v1.SessionResponse.free:type_name -> signet.executor.v1.FreeOutputs
+	22, // 14: signet.executor.v1.SessionResponse.drain:type_name -> signet.executor.v1.Drain
+	7,  // 15: signet.executor.v1.SessionResponse.access:type_name -> signet.executor.v1.Access
+	11, // 16: signet.executor.v1.AccessRequest.attempt:type_name -> signet.executor.v1.AttemptRef
 	5,  // 17: signet.executor.v1.AccessRequest.puts:type_name -> signet.executor.v1.PutRequest
-	10, // 18: signet.executor.v1.Access.attempt:type_name -> signet.executor.v1.AttemptRef
-	45, // 19: signet.executor.v1.Access.error:type_name -> signet.plan.v1.Error
-	8,  // 20: signet.executor.v1.Access.reads:type_name -> signet.executor.v1.SignedRequest
-	8,  // 21: signet.executor.v1.Access.puts:type_name -> signet.executor.v1.SignedRequest
-	7,  // 22: signet.executor.v1.Access.write:type_name -> signet.executor.v1.StoreAccess
-	41, // 23: signet.executor.v1.StoreAccess.properties:type_name -> signet.executor.v1.StoreAccess.PropertiesEntry
-	42, // 24: signet.executor.v1.SignedRequest.headers:type_name -> signet.executor.v1.SignedRequest.HeadersEntry
-	10, // 25: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
-	10, // 26: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
-	10, // 27: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
-	13, // 28: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
-	46, // 29: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
-	10, // 30: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
-	10, // 31: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
-	45, // 32: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
-	47, // 33: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
-	10, // 34: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
-	10, // 35: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
-	48, // 36: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
-	25, // 37: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
-	46, // 38: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
-	49, // 39: signet.executor.v1.Analyze.add_files:type_name -> signet.plan.v1.WriteSpec
-	27, // 40: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
-	45, // 41: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
-	34, // 42: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
-	50, // 43: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
-	35, // 44: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
-	30, // 45: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
-	43, // 46: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
-	26, // 47: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
-	24, // 48: signet.executor.v1.AnalyzeResult.add_files:type_name -> signet.executor.v1.AddFilesReport
-	51, // 49: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
-	31, // 50: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
-	33, // 51: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
-	50, // 52: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
-	52, // 53: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
-	32, // 54: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
-	33, // 55: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
-	44, // 56: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
-	36, // 57: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
-	50, // 58: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
-	53, // 59: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
-	10, // 60: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
-	29, // 61: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
-	2,  // 62: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
-	37, // 63: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
-	39, // 64: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
-	0,  // 65: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
-	3,  // 66: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
-	38, // 67: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
-	40, // 68: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
-	1,  // 69: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
-	66, // [66:70] is the sub-list for method output_type
-	62, // [62:66] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	6,  // 18: signet.executor.v1.PutRequest.copy:type_name -> signet.executor.v1.CopyRange
+	11, // 19: signet.executor.v1.Access.attempt:type_name -> signet.executor.v1.AttemptRef
+	46, // 20: signet.executor.v1.Access.error:type_name -> signet.plan.v1.Error
+	9,  // 21: signet.executor.v1.Access.reads:type_name -> signet.executor.v1.SignedRequest
+	9,  // 22: signet.executor.v1.Access.puts:type_name -> signet.executor.v1.SignedRequest
+	8,  // 23: signet.executor.v1.Access.write:type_name -> signet.executor.v1.StoreAccess
+	42, // 24: signet.executor.v1.StoreAccess.properties:type_name -> signet.executor.v1.StoreAccess.PropertiesEntry
+	43, // 25: signet.executor.v1.SignedRequest.headers:type_name -> signet.executor.v1.SignedRequest.HeadersEntry
+	11, // 26: signet.executor.v1.Register.attempts:type_name -> signet.executor.v1.AttemptRef
+	11, // 27: signet.executor.v1.Register.outputs:type_name -> signet.executor.v1.AttemptRef
+	11, // 28: signet.executor.v1.Registered.adopted:type_name -> signet.executor.v1.AttemptRef
+	14, // 29: signet.executor.v1.Heartbeat.progress:type_name -> signet.executor.v1.TaskProgress
+	47, // 30: signet.executor.v1.Launch.task:type_name -> signet.plan.v1.Task
+	11, // 31: signet.executor.v1.CancelTask.attempt:type_name -> signet.executor.v1.AttemptRef
+	11, // 32: signet.executor.v1.TaskStatus.attempt:type_name -> signet.executor.v1.AttemptRef
+	46, // 33: signet.executor.v1.TaskStatus.error:type_name -> signet.plan.v1.Error
+	48, // 34: signet.executor.v1.TaskStatus.output:type_name -> signet.plan.v1.ExchangeOutput
+	11, // 35: signet.executor.v1.StatusAck.attempt:type_name -> signet.executor.v1.AttemptRef
+	11, // 36: signet.executor.v1.SweepPrefix.attempt:type_name -> signet.executor.v1.AttemptRef
+	49, // 37: signet.executor.v1.Analyze.sources:type_name -> signet.plan.v1.Source
+	26, // 38: signet.executor.v1.Analyze.target:type_name -> signet.executor.v1.RowTarget
+	47, // 39: signet.executor.v1.Analyze.splice:type_name -> signet.plan.v1.Task
+	50, // 40: signet.executor.v1.Analyze.add_files:type_name -> signet.plan.v1.WriteSpec
+	28, // 41: signet.executor.v1.SpliceReport.not_copied:type_name -> signet.executor.v1.SplicedFile
+	46, // 42: signet.executor.v1.AnalyzeResult.error:type_name -> signet.plan.v1.Error
+	35, // 43: signet.executor.v1.AnalyzeResult.unresolved:type_name -> signet.executor.v1.UnresolvedSource
+	51, // 44: signet.executor.v1.AnalyzeResult.columns:type_name -> signet.plan.v1.Column
+	36, // 45: signet.executor.v1.AnalyzeResult.stats:type_name -> signet.executor.v1.SourceStats
+	31, // 46: signet.executor.v1.AnalyzeResult.staged:type_name -> signet.executor.v1.StagedQuery
+	44, // 47: signet.executor.v1.AnalyzeResult.filters:type_name -> signet.executor.v1.AnalyzeResult.FiltersEntry
+	27, // 48: signet.executor.v1.AnalyzeResult.splice:type_name -> signet.executor.v1.SpliceReport
+	25, // 49: signet.executor.v1.AnalyzeResult.add_files:type_name -> signet.executor.v1.AddFilesReport
+	52, // 50: signet.executor.v1.SourceFilter.predicate:type_name -> signet.plan.v1.Predicate
+	32, // 51: signet.executor.v1.StagedQuery.stages:type_name -> signet.executor.v1.QueryStage
+	34, // 52: signet.executor.v1.QueryStage.inputs:type_name -> signet.executor.v1.StageInput
+	51, // 53: signet.executor.v1.QueryStage.columns:type_name -> signet.plan.v1.Column
+	53, // 54: signet.executor.v1.QueryStage.output:type_name -> signet.plan.v1.ExchangeKind
+	33, // 55: signet.executor.v1.QueryStage.broadcasts:type_name -> signet.executor.v1.BroadcastJoin
+	34, // 56: signet.executor.v1.BroadcastJoin.inputs:type_name -> signet.executor.v1.StageInput
+	45, // 57: signet.executor.v1.UnresolvedSource.options:type_name -> signet.executor.v1.UnresolvedSource.OptionsEntry
+	37, // 58: signet.executor.v1.SourceStats.files:type_name -> signet.executor.v1.FileStats
+	51, // 59: signet.executor.v1.SourceStats.columns:type_name -> signet.plan.v1.Column
+	54, // 60: signet.executor.v1.ReportManifestRequest.chunk:type_name -> signet.plan.v1.ManifestChunk
+	11, // 61: signet.executor.v1.PushOutputRequest.attempt:type_name -> signet.executor.v1.AttemptRef
+	30, // 62: signet.executor.v1.AnalyzeResult.FiltersEntry.value:type_name -> signet.executor.v1.SourceFilter
+	2,  // 63: signet.executor.v1.ExecutorGateway.Session:input_type -> signet.executor.v1.SessionRequest
+	38, // 64: signet.executor.v1.ExecutorGateway.ReportManifest:input_type -> signet.executor.v1.ReportManifestRequest
+	40, // 65: signet.executor.v1.ExecutorGateway.PushOutput:input_type -> signet.executor.v1.PushOutputRequest
+	0,  // 66: signet.executor.v1.Exchange.Fetch:input_type -> signet.executor.v1.FetchRequest
+	3,  // 67: signet.executor.v1.ExecutorGateway.Session:output_type -> signet.executor.v1.SessionResponse
+	39, // 68: signet.executor.v1.ExecutorGateway.ReportManifest:output_type -> signet.executor.v1.ReportManifestResponse
+	41, // 69: signet.executor.v1.ExecutorGateway.PushOutput:output_type -> signet.executor.v1.PushOutputResponse
+	1,  // 70: signet.executor.v1.Exchange.Fetch:output_type -> signet.executor.v1.FetchResponse
+	67, // [67:71] is the sub-list for method output_type
+	63, // [63:67] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_executor_v1_executor_proto_init() }
@@ -3603,14 +3699,14 @@ func file_executor_v1_executor_proto_init() {
 		(*SessionResponse_Drain)(nil),
 		(*SessionResponse_Access)(nil),
 	}
-	file_executor_v1_executor_proto_msgTypes[34].OneofWrappers = []any{}
+	file_executor_v1_executor_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_v1_executor_proto_rawDesc), len(file_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -3743,6 +3743,8 @@ type WriteTask struct {
 	RowLineage        bool                   `protobuf:"varint,6,opt,name=row_lineage,json=rowLineage,proto3" json:"row_lineage,omitempty"`                        // the query gives _row_id and _last_updated_sequence_number, which are written with the rows (format version 3)
 	Splice            bool                   `protobuf:"varint,7,opt,name=splice,proto3" json:"splice,omitempty"`                                                  // where the query passes Parquet columns through, pages may be copied instead of written anew
 	Add               *AddFiles              `protobuf:"bytes,8,opt,name=add,proto3" json:"add,omitempty"`                                                         // the files of the task's only source become data files where they are; there is no query and no prefix
+	Copies            bool                   `protobuf:"varint,9,opt,name=copies,proto3" json:"copies,omitempty"`                                                  // the store of the source's files can copy their bytes into the task's files by itself
+	NoCopies          string                 `protobuf:"bytes,10,opt,name=no_copies,json=noCopies,proto3" json:"no_copies,omitempty"`                              // why not, where the task has files in object stores; for EXPLAIN
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -3831,6 +3833,20 @@ func (x *WriteTask) GetAdd() *AddFiles {
 		return x.Add
 	}
 	return nil
+}
+
+func (x *WriteTask) GetCopies() bool {
+	if x != nil {
+		return x.Copies
+	}
+	return false
+}
+
+func (x *WriteTask) GetNoCopies() string {
+	if x != nil {
+		return x.NoCopies
+	}
+	return ""
 }
 
 // AddFiles makes a write task one that registers Parquet files as they are: it reads their footers, and values only where a footer does not say in which
@@ -5591,7 +5607,7 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\fOutputColumn\x12+\n" +
 	"\x05field\x18\x01 \x01(\v2\x15.signet.plan.v1.FieldR\x05field\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\x05R\x05input\x12\x1b\n" +
-	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\xd7\x02\n" +
+	"\tcast_type\x18\x03 \x01(\tR\bcastType\"\x8c\x03\n" +
 	"\tWriteTask\x126\n" +
 	"\acolumns\x18\x01 \x03(\v2\x1c.signet.plan.v1.OutputColumnR\acolumns\x12-\n" +
 	"\x04spec\x18\x02 \x01(\v2\x19.signet.plan.v1.WriteSpecR\x04spec\x12\x16\n" +
@@ -5601,7 +5617,10 @@ const file_plan_v1_plan_proto_rawDesc = "" +
 	"\vrow_lineage\x18\x06 \x01(\bR\n" +
 	"rowLineage\x12\x16\n" +
 	"\x06splice\x18\a \x01(\bR\x06splice\x12*\n" +
-	"\x03add\x18\b \x01(\v2\x18.signet.plan.v1.AddFilesR\x03add\"5\n" +
+	"\x03add\x18\b \x01(\v2\x18.signet.plan.v1.AddFilesR\x03add\x12\x16\n" +
+	"\x06copies\x18\t \x01(\bR\x06copies\x12\x1b\n" +
+	"\tno_copies\x18\n" +
+	" \x01(\tR\bnoCopies\"5\n" +
 	"\bAddFiles\x12)\n" +
 	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"\xa6\x02\n" +
 	"\fRewriteFiles\x12\x12\n" +

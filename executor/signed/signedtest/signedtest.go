@@ -44,6 +44,7 @@ const (
 	Body500          // applied, and answered with 200 and an error inside
 	Conflict         // refused with 409 ConditionalRequestConflict
 	NotAllowed       // refused with 403, whatever the signature
+	NotKnown         // refused with 501 NotImplemented
 )
 
 // Store is the server, and who signs requests for it.
@@ -52,8 +53,11 @@ type Store struct {
 	URL     string
 	Backend gofakes3.Backend
 
-	// Meet decides about a request: what it is ("GET", "HEAD", "PUT", "begin", "part", "complete", "abort"), and how many of its kind there were before. nil: no faults.
+	// Meet decides about a request: what it is ("GET", "HEAD", "PUT", "begin", "part", "copy", "complete", "abort"), and how many of its kind there were before. nil: no faults.
 	Meet func(kind string, n int) Fault
+
+	Careless bool                                // does not look at conditions of copies
+	Ranges   func(b []byte, from, to int) []byte // what a careless store makes of the range of a copy; nil: what it says
 
 	inner http.Handler
 	mu    sync.Mutex
@@ -92,6 +96,8 @@ func (s *Store) Expire() {
 func kindOf(r *http.Request) string {
 	q := r.URL.Query()
 	switch {
+	case r.Header.Get("X-Amz-Copy-Source") != "":
+		return "copy"
 	case r.Method == http.MethodPut && q.Has("partNumber"):
 		return "part"
 	case r.Method == http.MethodPost && q.Has("uploads"):
@@ -142,6 +148,9 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, inner http.Handler
 	case NotAllowed:
 		said(w, http.StatusForbidden, "SignatureDoesNotMatch")
 		return
+	case NotKnown:
+		said(w, http.StatusNotImplemented, "NotImplemented")
+		return
 	case CutBefore:
 		panic(http.ErrAbortHandler)
 	}
@@ -157,7 +166,18 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, inner http.Handler
 	q.Del("token")
 	r.URL.RawQuery = q.Encode()
 	rec := httptest.NewRecorder()
-	inner.ServeHTTP(rec, r)
+	if kind == "copy" {
+		if body, err = s.copied(r); err != nil {
+			said(w, http.StatusPreconditionFailed, "PreconditionFailed")
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+		inner.ServeHTTP(rec, r)
+		rec.Body = bytes.NewBufferString("<CopyPartResult><ETag>" + rec.Header().Get("ETag") + "</ETag><ChecksumCRC32C>" + sumOf(body) + "</ChecksumCRC32C></CopyPartResult>")
+	} else {
+		inner.ServeHTTP(rec, r)
+	}
 	switch fault {
 	case After500:
 		said(w, http.StatusInternalServerError, "InternalError")
@@ -183,13 +203,39 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, inner http.Handler
 	_, _ = w.Write(out)
 }
 
+// copied are the bytes that a request copies from, if they are of the version that it names. The header that says so is taken away: what is left is a part.
+func (s *Store) copied(r *http.Request) ([]byte, error) {
+	_, key, _ := strings.Cut(r.Header.Get("X-Amz-Copy-Source"), "/")
+	o, err := s.Backend.HeadObject(Bucket, key)
+	if err != nil {
+		return nil, err
+	}
+	if want := r.Header.Get("X-Amz-Copy-Source-If-Match"); want != "" && want != fmt.Sprintf("%q", fmt.Sprintf("%x", o.Hash)) && !s.Careless {
+		return nil, errors.New("another version")
+	}
+	var from, to int
+	if _, err := fmt.Sscanf(r.Header.Get("X-Amz-Copy-Source-Range"), "bytes=%d-%d", &from, &to); err != nil {
+		return nil, err
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Amz-Copy") {
+			r.Header.Del(name)
+		}
+	}
+	b := s.Get(key)
+	if s.Careless && s.Ranges != nil {
+		return s.Ranges(b, from, to), nil
+	}
+	return b[from : to+1], nil
+}
+
 func sumOf(b []byte) string {
 	n := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
 	return base64.StdEncoding.EncodeToString([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
 // signedHeaders are those that a signature covers, if they are there.
-var signedHeaders = []string{"If-None-Match", "X-Amz-Checksum-Crc32c", "X-Amz-Checksum-Algorithm", "X-Amz-Meta-Signet-Put"}
+var signedHeaders = []string{"X-Amz-Copy-Source", "X-Amz-Copy-Source-Range", "X-Amz-Copy-Source-If-Match", "If-None-Match", "X-Amz-Checksum-Crc32c", "X-Amz-Checksum-Algorithm", "X-Amz-Meta-Signet-Put"}
 
 // essence is what a signature says.
 func essence(r *http.Request) string {
@@ -232,6 +278,7 @@ func (s *Store) sign(method, uri string, q url.Values, headers map[string]string
 type Attempt struct {
 	*Store
 	Prefix, Nonce string
+	Pinned        map[string]string // ETags of what it copies from, by URI
 }
 
 // Reads implements inputs.Access.
@@ -268,6 +315,17 @@ func (a *Attempt) Puts(ctx context.Context, puts []*executorv1.PutRequest) ([]*e
 			out = append(out, a.sign(http.MethodPost, uri, q, map[string]string{"X-Amz-Meta-Signet-Put": a.Nonce, "X-Amz-Checksum-Algorithm": "CRC32C"}, 0))
 		case p.GetAbort():
 			out = append(out, a.sign(http.MethodDelete, uri, q, nil, 0))
+		case p.GetCopy() != nil:
+			q.Set("partNumber", fmt.Sprint(p.GetPart()))
+			c := p.GetCopy()
+			h := map[string]string{
+				"X-Amz-Copy-Source":       Bucket + "/" + strings.TrimPrefix(c.GetUri(), "s3://"+Bucket+"/"),
+				"X-Amz-Copy-Source-Range": fmt.Sprintf("bytes=%d-%d", c.GetOffset(), c.GetOffset()+c.GetSizeBytes()-1),
+			}
+			if etag := a.Pinned[c.GetUri()]; etag != "" {
+				h["X-Amz-Copy-Source-If-Match"] = etag
+			}
+			out = append(out, a.sign(http.MethodPut, uri, q, h, 0))
 		case p.GetPart() > 0:
 			q.Set("partNumber", fmt.Sprint(p.GetPart()))
 			out = append(out, a.sign(http.MethodPut, uri, q, map[string]string{"X-Amz-Checksum-Crc32c": sum}, p.GetSizeBytes()))
