@@ -53,6 +53,12 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
+		case config.CatalogDelta:
+			var err error
+			if e.stores, e.sessions, err = openStores(c); err != nil {
+				return fmt.Errorf("catalogs.%s: %w", name, err)
+			}
+			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
 		default:
 			cat, sessions, err := s.openCatalog(ctx, name, c)
 			if err != nil {

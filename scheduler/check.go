@@ -30,7 +30,7 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 	s := &Server{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	for _, name := range names {
 		c := cfg.Catalogs[name]
-		if c.Type == config.CatalogSink {
+		if c.Type == config.CatalogSink || c.Type == config.CatalogDelta {
 			report(checkup.Step{Catalog: name, Name: "storage", State: checkup.Skipped, Detail: "a storage sink's tables are its plugin's business"})
 			continue
 		}

@@ -16,7 +16,7 @@ const dataPathHint = "take the table property write.data.path away, point it bel
 func (s *Server) checkData(e *catalogEntry, home, place string) error {
 	c := s.cfg.Catalogs[e.name]
 	if e.catalog == nil {
-		return s.sources.CheckWritable(place, e.root, home)
+		return s.sources.CheckWritable(place, e.root, append([]string{home}, c.DataPaths...)...)
 	}
 	return s.sources.CheckWritable(place, c.Warehouse, append([]string{home}, c.DataPaths...)...)
 }

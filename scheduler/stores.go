@@ -119,7 +119,7 @@ func uses(c config.Catalog, property string, places ...string) bool {
 			return true
 		}
 	}
-	named := append(append(slices.Clone(c.DataPaths), c.AddFilesPaths...), c.Warehouse)
+	named := append(append(slices.Clone(c.DataPaths), c.AddFilesPaths...), c.Warehouse, c.Root)
 	return slices.ContainsFunc(named, func(at string) bool {
 		return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(at, p) })
 	})

@@ -49,7 +49,7 @@ func cloudRoots(c config.Catalog) ([]storage.Root, error) {
 
 // azurePlaces makes a client for each place that is configured, so that an account without credentials is noticed.
 func azurePlaces(c config.Catalog, who *azure.Identity) error {
-	for _, place := range append(append(slices.Clone(c.DataPaths), c.AddFilesPaths...), c.Warehouse) {
+	for _, place := range append(append(slices.Clone(c.DataPaths), c.AddFilesPaths...), c.Warehouse, c.Root) {
 		if at, err := uri.Parse(place); err == nil && at.Scheme == uri.Azure {
 			if _, err := who.Client(at.Authority); err != nil {
 				return fmt.Errorf("%s: %w", place, err)

@@ -77,15 +77,17 @@ func (a *Auth) Asked() bool { return len(a.Tokens) > 0 || len(a.Certificates) > 
 
 // Kinds of catalog.
 const (
-	CatalogSQL  = "sql"
-	CatalogREST = "rest"
-	CatalogGlue = "glue"
-	CatalogSink = "sink"
+	CatalogSQL   = "sql"
+	CatalogREST  = "rest"
+	CatalogGlue  = "glue"
+	CatalogDelta = "delta"
+	CatalogSink  = "sink"
 )
 
 // Catalog is one entry of catalogs; its key is the name users type.
 type Catalog struct {
-	// Type is sql, rest for a server that speaks Iceberg's REST protocol, glue for AWS Glue's Data Catalog, or sink for tables that are directories of a storage sink.
+	// Type is sql, rest for a server that speaks Iceberg's REST protocol, glue for AWS Glue's Data Catalog, delta for Delta tables in directories, or sink for
+	// tables that are directories of a storage sink.
 	Type string `koanf:"type"`
 
 	// URI of a sql catalog: sqlite:///abs/file.db or postgresql://user@host:port/database; of a rest catalog: https://host/path, without /v1. It holds no password.
@@ -108,9 +110,9 @@ type Catalog struct {
 	// TLS says whom a rest catalog's server is known by, and who the scheduler is to it.
 	TLS CatalogTLS `koanf:"tls"`
 
-	// Sink of a sink catalog: the plugin's name.
+	// Sink of a sink catalog: the plugin's name; of a delta catalog it is delta.
 	Sink string `koanf:"sink"`
-	// Root of a sink catalog: file:///dir; its tables are <root>/<namespace>/<table>.
+	// Root of a sink or delta catalog: file:///dir, of a delta one also s3://bucket/prefix and the like; its tables are <root>/<namespace>/<table>.
 	Root string `koanf:"root"`
 
 	// Permissions, if there are any, are all that principals may do in the catalog. Without the key everybody may do everything.

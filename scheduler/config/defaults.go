@@ -96,7 +96,10 @@ func (c *Config) fill() {
 		if cat.Type == CatalogSQL && cat.Name == "" {
 			cat.Name = name
 		}
-		if cat.Type == CatalogSQL || cat.Type == CatalogREST || cat.Type == CatalogGlue {
+		if cat.Type == CatalogDelta && cat.Sink == "" {
+			cat.Sink = CatalogDelta
+		}
+		if cat.Type != CatalogSink {
 			cat.Credentials.fill()
 		}
 		c.Catalogs[name] = cat

@@ -36,8 +36,8 @@ func (v *validator) maintenance(key string, c *Catalog) {
 		return
 	}
 	key += ".maintenance.expire_snapshots"
-	if c.Type == CatalogSink {
-		v.say(key, "is not for type sink: its tables have no snapshots that expire")
+	if c.Type == CatalogSink || c.Type == CatalogDelta {
+		v.say(key, "is not for type "+c.Type+": its tables have no snapshots that expire")
 		return
 	}
 	v.check(s.Every == 0 || s.Every >= minEvery && s.Every <= maxEvery, key+".every", s.Every, fmt.Sprintf("want %s to %s, or 0 for never", minEvery, maxEvery))

@@ -202,6 +202,13 @@ func (v *validator) catalog(key string, c *Catalog) {
 		if c.Properties["glue.region"] == "" && c.Properties["s3.region"] == "" && c.Properties["glue.endpoint"] == "" {
 			v.say(key+".properties.glue.region", "missing; the region of the Data Catalog, like eu-west-1")
 		}
+	case CatalogDelta:
+		v.check(c.Sink == CatalogDelta, key+".sink", c.Sink, "is not for type delta")
+		v.place(key+".root", &c.Root)
+		v.places(key, c)
+		v.absent(key, "delta", map[string]string{"uri": c.URI, "name": c.Name, "warehouse": c.Warehouse, "tls.ca": c.TLS.CA, "tls.cert": c.TLS.Cert, "tls.key": c.TLS.Key})
+		v.properties(key, c)
+		v.credentials(key+".credentials", c.Credentials, false)
 	case CatalogSink:
 		v.check(validName(c.Sink), key+".sink", c.Sink, "want a sink's name, like minimal for the plugin signet-sink-minimal")
 		v.location(key+".root", &c.Root)
@@ -224,7 +231,7 @@ func (v *validator) catalog(key string, c *Catalog) {
 	case "hive":
 		v.say(key+".type", "hive: Hive metastores are not served; a catalog of type rest in front of one is, or sql (docs/configuration.md says what is missing)")
 	default:
-		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogREST, CatalogGlue, CatalogSink)
+		v.oneOf(key+".type", c.Type, CatalogSQL, CatalogREST, CatalogGlue, CatalogDelta, CatalogSink)
 	}
 	v.maintenance(key, c)
 	v.permissions(key, c)
