@@ -275,7 +275,7 @@ func (r *jsonReader) metadata() (*Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, missing(m.ID, "id", m.SchemaString, "schemaString")
+	return m, missing(m.ID, "id")
 }
 
 func (r *jsonReader) deletionVector() (*DeletionVector, error) {

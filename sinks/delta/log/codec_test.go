@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/sinks/delta/log/partition"
 )
 
 func write(t *testing.T, actions ...Action) string {
@@ -69,7 +71,7 @@ func TestCodec_PathsAreDecodedOnceAndWrittenAsTheyWere(t *testing.T) {
 				got, keep = a.CDC.Path, a.CDC.RawPath
 			}
 			require.Equal(t, path, got)
-			require.Equal(t, keep != "", encodePath(path) != raw)
+			require.Equal(t, keep != "", partition.EncodePath(path) != raw)
 			require.Contains(t, write(t, a), `"path":"`+raw+`"`)
 		}
 	}
@@ -104,13 +106,13 @@ func TestCodec_ReadsOtherWritersForms(t *testing.T) {
 func TestCodec_WhatIsWrongNamesTheLine(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"add":{"path":"a"`: "line 2", `{"add":{"path":"a"}} x`: "want the end", `[]`: "want an object", `null`: "want an object",
-		`{"add":{}}`: "path is missing", `{"add":{"path":""}}`: "path is empty", `{"add":{"path":"%zz"}}`: "no path", `{"add":{"path":"%00"}}`: "no path",
-		`{"add":{"path":"%ff"}}`: "no path", `{"add":{"path":"a","size":1.5}}`: "whole number", `{"add":{"path":"a","size":9223372036854775808}}`: "whole number",
+		`{"add":{}}`: "path is missing", `{"add":{"path":""}}`: "it is empty", `{"add":{"path":"%zz"}}`: "path in the log", `{"add":{"path":"%00"}}`: "path in the log",
+		`{"add":{"path":"%ff"}}`: "path in the log", `{"add":{"path":"a","size":1.5}}`: "whole number", `{"add":{"path":"a","size":9223372036854775808}}`: "whole number",
 		`{"add":{"path":"a","size":"1"}}`: "want a number", `{"add":{"path":"a","size":01}}`: "want a number", `{"add":{"path":"a","size":-}}`: "want a number",
 		`{"add":{"path":"a","size":-1}}`: "negative size", `{"add":{"path":"a","partitionValues":{"p":[]}}}`: "want a string",
 		`{"add":{"path":"a","deletionVector":{"storageType":"","pathOrInlineDv":""}}}`:                       "storage type",
 		`{"add":{"path":"a","deletionVector":{"storageType":"u","pathOrInlineDv":"x","offset":2147483648}}}`: "32 bits",
-		`{"protocol":{"minReaderVersion":1}}`:                                                                "minWriterVersion is missing", `{"metaData":{"id":"x"}}`: "schemaString is missing", `{"txn":{"appId":"a"}}`: "version is missing",
+		`{"protocol":{"minReaderVersion":1}}`:                                                                "minWriterVersion is missing", `{"metaData":{"name":"x"}}`: "id is missing", `{"txn":{"appId":"a"}}`: "version is missing",
 		`{"x":` + strings.Repeat("[", 2000): "nested deeper", "{\"txn\":{\"appId\":\"\xff\",\"version\":1}}": "not UTF-8", "{\"txn\":{\"appId\":\"\x01\",\"version\":1}}": "control character",
 		`{"txn":{"appId":"\x","version":1}}`: "escape", `{"txn":{"appId":"\u12g4","version":1}}`: "hexadecimal", `{"txn":{"appId":"\`: "end of a string",
 		`{"a":tru}`: "true or false", `{"a":nul}`: "null", `{"a" 1}`: "want ':'", `{"a":1,}`: "want a string", `{"x":{"a":1 "b":2}}`: "',' or '}'", `{"x":[1 2]}`: "',' or ']'",

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/signet-io/signet/sinks/delta/log/partition"
 )
 
 // AppendAction writes an action as one line with its end. An action without a member, text that is not UTF-8, and an Extra that names a field which is set already are
@@ -37,7 +39,7 @@ func AppendAction(dst []byte, a *Action) ([]byte, error) {
 			boolean("dataChange", &c.DataChange).texts("tags", c.Tags, false).close(c.Extra)
 	case a.Sidecar != nil:
 		s := a.Sidecar
-		w.open("sidecar").text("path", encodePath(s.Path)).integer("sizeInBytes", &s.SizeInBytes).integer("modificationTime", &s.ModificationTime).
+		w.open("sidecar").text("path", partition.EncodePath(s.Path)).integer("sizeInBytes", &s.SizeInBytes).integer("modificationTime", &s.ModificationTime).
 			texts("tags", s.Tags, false).close(s.Extra)
 	case a.Checkpoint != nil:
 		w.open("checkpointMetadata").integer("version", &a.Checkpoint.Version).texts("tags", a.Checkpoint.Tags, false).close(a.Checkpoint.Extra)

@@ -20,21 +20,21 @@ func (k fileKey) compare(other fileKey) int {
 func (a *Add) key() fileKey    { return fileKey{pathKey(a.Path), a.DeletionVector.ID()} }
 func (m *Remove) key() fileKey { return fileKey{pathKey(m.Path), m.DeletionVector.ID()} }
 
-type file interface {
+type logical interface {
 	comparable
 	key() fileKey
 }
 
 // fileSet is an immutable set in the order of its keys. What a commit changes lies in a small map over a large sorted slice, so that a commit onto a table of a million
 // files copies neither a million entries nor a million hash buckets; the map is merged when it has grown.
-type fileSet[T file] struct {
+type fileSet[T logical] struct {
 	base []T
 	over map[fileKey]T // the zero value: not in the set, though in base
 	n    int
 }
 
 // newFileSet takes the values of a map.
-func newFileSet[T file](from map[fileKey]T) fileSet[T] {
+func newFileSet[T logical](from map[fileKey]T) fileSet[T] {
 	base := slices.AppendSeq(make([]T, 0, len(from)), maps.Values(from))
 	slices.SortFunc(base, func(a, b T) int { return a.key().compare(b.key()) })
 	return fileSet[T]{base: base, n: len(base)}
