@@ -182,7 +182,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"catalogs: {'a.b': {type: sql}}":                                                                                {`"a.b"`, "letters"},
 		"catalogs: {'': {type: sql}}":                                                                                   {"catalogs", "letters"},
 		"catalogs: {lake: {type: unity}}":                                                                               {"catalogs.lake.type", `"unity"`, "glue, rest, sink, sql"},
-		"catalogs: {d: {type: delta}}":                                                                                  {"catalogs.d.root", "want"},
+		"catalogs: {d: {type: delta}}":                                                                                  {"catalogs.d.root", "missing"},
 		"catalogs: {d: {type: delta, root: 'file:///t', sink: minimal}}":                                                {"catalogs.d.sink", "not for type delta"},
 		"catalogs: {d: {type: delta, root: 'file:///t', warehouse: 'file:///w'}}":                                       {"catalogs.d.warehouse", "not for type delta"},
 		"catalogs: {d: {type: delta, root: 'ftp://h/t'}}":                                                               {"catalogs.d.root", "s3://bucket/prefix"},
