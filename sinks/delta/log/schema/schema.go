@@ -125,12 +125,20 @@ func (s *Schema) Has(kind Kind) bool {
 	return found
 }
 
-// Features are the names of the table features without which a table must not have this schema, sorted.
+// Features are the names of the table features without which a table must not have this schema, sorted: timestampNtz, and invariants for columns that are NOT NULL, which
+// Spark counts among them.
 func (s *Schema) Features() []string {
+	var out []string
+	t := s.Type()
+	t.walk(nil, nil, func(_ []string, _ *Type, f *Field) {
+		if f != nil && !f.Nullable && len(out) == 0 {
+			out = append(out, "invariants")
+		}
+	})
 	if s.Has(TimestampNTZ) {
-		return []string{"timestampNtz"}
+		out = append(out, "timestampNtz")
 	}
-	return nil
+	return out
 }
 
 // Refused are the characters that Delta refuses in names of columns unless the table maps columns.

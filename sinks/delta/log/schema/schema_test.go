@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 	if got := strings.Join(leaves, " "); got != "s l i h b f d m o y t z n a p r.x r.y.z" {
 		t.Errorf("leaves %s", got)
 	}
-	if got := s.Features(); !slices.Equal(got, []string{"timestampNtz"}) {
+	if got := s.Features(); !slices.Equal(got, []string{"invariants", "timestampNtz"}) {
 		t.Errorf("features %v", got)
 	}
 }

@@ -32,6 +32,7 @@ var impliedFeatures = []struct {
 
 // requirements are the features that table properties ask for where they are on.
 var requirements = []struct{ property, value, feature string }{
+	{appendOnly, "true", "appendOnly"},
 	{ictEnabled, "true", featureInCommitTime},
 	{"delta.enableChangeDataFeed", "true", "changeDataFeed"},
 	{"delta.enableDeletionVectors", "true", "deletionVectors"},
