@@ -132,7 +132,9 @@ func TestAccess_Copies_J20(t *testing.T) {
 	require.NotNil(t, out.GetError(), "other keys")
 	s.attempt(r.attempt).task.Sources = []*planv1.Source{filesAt("s3://raw/in/x.parquet")}
 	require.Nil(t, ask("x", in("s3://raw/in/x.parquet", 0, 1)).GetError())
-	s.attempt(r.attempt).task.GetWrite().Copies = false
+	s.attempt(r.attempt).task.GetWrite().Copies = false // as after a restart
+	require.Nil(t, ask("x", in("s3://raw/in/x.parquet", 0, 1)).GetError())
+	s.attempt(r.attempt).task.GetWrite().Splice = false
 	refused("a task that does not copy", "x", in("s3://raw/in/x.parquet", 0, 1))
 
 	r, ref = copyingReport(t, tableAt(lakeData+"/in.parquet"))
