@@ -113,7 +113,7 @@ func copyRange(r *executorv1.CopyRange) *objects.Range {
 // them is refused by who signs.
 func (s *Server) copySources(ctx context.Context, t *target, task *planv1.Task, puts []*executorv1.PutRequest) (map[string]objects.CopySource, error) {
 	out := map[string]objects.CopySource{}
-	if !task.GetWrite().GetCopies() || len(task.GetSources()) != 1 {
+	if !task.GetWrite().GetSplice() || len(task.GetSources()) != 1 { // copies is no more than advice, which a restart forgets: what counts is looked at now
 		return out, nil
 	}
 	source := task.GetSources()[0]

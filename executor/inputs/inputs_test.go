@@ -312,3 +312,56 @@ func TestStage_FootersAreEnoughForSchemas(t *testing.T) {
 	_, err = b.cache.Stage(t.Context(), b, scan(pinned("x.parquet", len(want)-1)), t.TempDir(), inputs.Schemas)
 	require.ErrorContains(t, err, "its manifest says")
 }
+
+// Files that a store may copy from are left there, but for their footers; what is read of them, and fetched after all, is of the version that was planned for.
+func TestStageFooters(t *testing.T) {
+	b := newBench(t)
+	const size = 6 << 20
+	large := append(append([]byte("PAR1"), body(size-4-3000-8)...), body(3000)...)
+	large = append(binary.LittleEndian.AppendUint32(large, 3000), "PAR1"...)
+	deleted := &planv1.DeleteFile{Uri: "s3://lake/d.puffin", SizeBytes: 10}
+	b.Put("large.parquet", large)
+	b.Put("deleted.parquet", large)
+	b.Put("small.parquet", large[:4<<20])
+	b.Put("d.puffin", body(10))
+	task := scan(pinned("large.parquet", size), pinned("deleted.parquet", size, deleted), pinned("small.parquet", 4<<20))
+	out, left, err := b.cache.StageFooters(t.Context(), b, task, b.dir)
+	require.NoError(t, err)
+	files := out[0].GetTable().GetFiles()
+	for n, want := range [][]byte{nil, large, large[:4<<20]} {
+		got, err := os.ReadFile(files[n].GetPath())
+		require.NoError(t, err)
+		if want != nil {
+			require.Nil(t, left.Object(files[n].GetPath()))
+			require.True(t, bytes.Equal(want, got))
+			continue
+		}
+		require.Len(t, got, size)
+		require.Equal(t, large[size-3008:], got[size-3008:])
+		require.Equal(t, make([]byte, 1<<20), got[4:4+1<<20], "nothing of its rows")
+	}
+	require.FileExists(t, files[1].GetDeletes()[0].GetPath())
+
+	from := left.Object(files[0].GetPath())
+	require.Equal(t, "s3://lake/large.parquet", from.URI)
+	part := make([]byte, 1000)
+	_, err = from.ReadAt(part, 5_000_000)
+	require.NoError(t, err)
+	require.Equal(t, large[5_000_000:5_001_000], part)
+
+	files[0].FirstRow, files[0].EndRow = 3, 7
+	whole, err := left.Whole(t.Context(), files)
+	require.NoError(t, err)
+	require.NotEqual(t, files[0].GetPath(), whole[0].GetPath())
+	require.EqualValues(t, 7, whole[0].GetEndRow())
+	require.Equal(t, files[1].GetPath(), whole[1].GetPath())
+	got, err := os.ReadFile(whole[0].GetPath())
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(large, got))
+
+	b.Put("large.parquet", append(bytes.Clone(large), 'x')) // S73
+	_, err = from.ReadAt(part, 0)
+	var changed *inputs.Error
+	require.ErrorAs(t, err, &changed)
+	require.Contains(t, err.Error(), "large.parquet")
+}

@@ -42,7 +42,7 @@ func (c *Cache) StageFooters(ctx context.Context, access Access, sources []*plan
 // Object is the file whose footer is at path; nil: it is all there.
 func (l *Left) Object(path string) *splice.Object {
 	if f := l.files[path]; f != nil {
-		return &splice.Object{ReaderAt: &spans{left: l, f: f, etag: f.etag}, URI: f.uri, Size: f.size}
+		return &splice.Object{ReaderAt: &spans{left: l, f: f, etag: f.etag}, URI: f.uri, Size: f.size, Least: splice.LeastCopied}
 	}
 	return nil
 }

@@ -43,8 +43,9 @@ func (p *Piece) Read() ([]byte, error) {
 // Object is a source file in an object store, of one version. Reads are requests.
 type Object struct {
 	io.ReaderAt
-	URI  string
-	Size int64
+	URI   string
+	Size  int64
+	Least int64 // runs of bytes that are shorter are not copied by the store
 }
 
 // Maker makes a file out of pieces. That of an object store can copy them on the store's side.

@@ -204,20 +204,20 @@ func (in *Input) StoreBytes(l *Layout, groups []int) int64 {
 		for n := range l.Leaves {
 			c := &in.meta.Groups[group].Chunks[l.Leaves[n].source]
 			if c.Start() != next {
-				sum, run = sum+long(run), 0
+				sum, run = sum+in.from.long(run), 0
 			}
 			run += c.Compressed
 			next = c.Start() + c.Compressed
 		}
 	}
-	return sum + long(run)
+	return sum + in.from.long(run)
 }
 
 // LeastCopied is how long a part of an upload is at least, but for the last one: what is shorter is gathered. Source: S3's "Multipart upload limits".
 const LeastCopied = 5 << 20
 
-func long(run int64) int64 {
-	if run < LeastCopied {
+func (o *Object) long(run int64) int64 {
+	if run < o.Least {
 		return 0
 	}
 	return run

@@ -43,7 +43,7 @@ func makes(t *testing.T, sizes map[string]int) *making {
 	s := signedtest.New(t)
 	m := &making{Store: s, attempt: &signedtest.Attempt{Store: s, Prefix: remotePrefix, Nonce: "attempt", Pinned: map[string]string{}}, from: map[string]*splice.Object{}}
 	for name, size := range sizes {
-		b := append([]byte("PAR1"), body(size-4)...)
+		b := append([]byte("PAR1"), bytes.Repeat(body(65_521), size/65_521+1)[:size-4]...) // a prime, so that no two parts are equal
 		s.Put(name, b)
 		uri := "s3://lake/" + name
 		m.from[name] = &splice.Object{ReaderAt: &stored{Reader: bytes.NewReader(b)}, URI: uri, Size: int64(size)}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"google.golang.org/protobuf/proto"
+
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	"github.com/signet-io/signet/executor/footer"
 	"github.com/signet-io/signet/executor/write"
@@ -335,6 +337,15 @@ func TestSplice_Measures(t *testing.T) {
 			meta, _, _, err := footer.Open(path(files[0].GetPath()))
 			require.NoError(t, err)
 			require.Nil(t, meta.Groups[0].Chunks[1].Stats)
+
+			left, s := tb.runLeft(t, 1) // where only the columns in question are read
+			require.Equal(t, 1, s.made)
+			require.Zero(t, s.fetched)
+			for n, want := range files[0].GetColumns() {
+				require.True(t, proto.Equal(want, left[0].GetColumns()[n]), "%v\n%v", want, left[0].GetColumns()[n])
+			}
+			require.Equal(t, files[0].GetSizeBytes(), left[0].GetSizeBytes())
+			require.Equal(t, files[0].GetSplitOffsets(), left[0].GetSplitOffsets())
 		})
 	}
 }

@@ -56,13 +56,13 @@ func pinned(t testing.TB, file string) *planv1.PinnedFile {
 }
 
 // bound opens an instance with the task's sources.
-func (tb *table) bound(t testing.TB, scratch string) *duckdb.Instance {
+func (tb *table) bound(t testing.TB, scratch string, more ...string) *duckdb.Instance {
 	t.Helper()
 	pool := duckdb.NewPool(duckdb.Options{Ready: -1, Setup: transform.Register})
 	t.Cleanup(func() { require.NoError(t, pool.Close()) })
 	access := duckdb.Access{
 		WriteDirs: []string{scratch}, TempDir: scratch + "/spill", Threads: 2, MemoryBytes: 1 << 30, KeepOrder: write.KeepOrder(tb.task),
-		ReadFiles: duckdb.FilesOf(tb.task.GetSources()),
+		ReadFiles: append(duckdb.FilesOf(tb.task.GetSources()), more...),
 	}
 	if fs := tb.task.GetSources()[0].GetFile(); len(fs.GetFiles()) > 0 && len(fs.GetColumns()) == 0 {
 		inst, err := pool.Open(context.Background(), access)
@@ -117,6 +117,11 @@ func (tb *table) both(t testing.TB, cols string) (copied, written []*planv1.Data
 	require.NoError(t, err)
 	tb.write().Splice = true
 	require.Equal(t, sortedRows(t, written, cols), sortedRows(t, copied, cols))
+	for _, least := range []int64{1, 20_000, 1 << 40} {
+		left, _ := tb.runLeft(t, least)
+		require.Equal(t, sortedRows(t, written, cols), sortedRows(t, left, cols), "left in a store that copies runs of %d bytes", least)
+		require.Equal(t, copiedRows(t, copied, isCopy), copiedRows(t, left, isCopy))
+	}
 	require.Zero(t, copiedRows(t, written, isCopy))
 	return copied, written
 }

@@ -1,8 +1,10 @@
 package s3_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,4 +100,92 @@ func TestPassThrough_MovesNoData(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What can be copied is, and what cannot is written anew: in one statement, of one file.
+func TestPassThrough_Mixtures(t *testing.T) {
+	w := passing(t, true)
+	w.SQL("CREATE SCHEMA s3.s")
+	w.SQL("CREATE TABLE s3.s.base AS SELECT i, md5(i::VARCHAR) AS t, sha256(i::VARCHAR) AS u, CASE WHEN i % 1000 = 7 THEN 'NaN'::DOUBLE ELSE i / 3 END AS x FROM range(800000) r(i)")
+	size := w.export(t, "s/base", "x")
+	run := func(sql string) traffic {
+		before := moved(t, w.Cluster)
+		w.SQL(sql)
+		return moved(t, w.Cluster).minus(before)
+	}
+	same := func(a, b string) {
+		t.Helper()
+		text := "SELECT count(*), sum(i), count(DISTINCT t), max(u), min(t), count(*) FILTER (isnan(x)), sum(x) FILTER (NOT isnan(x)) FROM "
+		require.Equal(t, w.SQL(text+a), w.SQL(text+b))
+	}
+	floats := size / 10 // of 8 bytes in some 80 that a row takes
+
+	got := run("CREATE TABLE s3.s.ctas AS SELECT * FROM 's3://raw/x/*.parquet'")
+	t.Logf("CTAS with a column of floats: %d bytes, %+v", size, got)
+	require.Greater(t, got.Copied, size*9/10)
+	require.Less(t, got.Received+got.Sent, floats*2, "floats are read, to count NaNs, and nothing else is")
+	same("s3.s.base", "s3.s.ctas")
+	require.Equal(t, "0", w.Value("SELECT count(*) FROM s3.s.ctas WHERE x > 1e9 AND NOT isnan(x)"))
+
+	w.SQL("CREATE TABLE s3.s.turned (x DOUBLE, u VARCHAR, t VARCHAR, i BIGINT)")
+	got = run("INSERT INTO s3.s.turned SELECT x, u, t, i FROM 's3://raw/x/*.parquet'")
+	t.Logf("columns in another order: %+v", got)
+	require.Zero(t, got.Copied, "chunks of other orders are short runs")
+	same("s3.s.base", "s3.s.turned")
+
+	got = run("INSERT INTO s3.s.ctas SELECT * FROM 's3://raw/x/*.parquet' WHERE i < 10")
+	require.Zero(t, got.Copied)
+	require.Equal(t, "800010", w.Value("SELECT count(*) FROM s3.s.ctas"))
+
+	w.SQL("CREATE TABLE s3.s.parts (i BIGINT, t VARCHAR, u VARCHAR, x DOUBLE) PARTITIONED BY (truncate(500000, i))")
+	text := w.Run("sql", "EXPLAIN INSERT INTO s3.s.parts SELECT * FROM 's3://raw/x/*.parquet'").Out
+	require.Regexp(t, `Copied row groups: \d+ of 800000 rows \(.*of them by the store\), 0 of 1 files wholly`, text)
+	got = run("INSERT INTO s3.s.parts SELECT * FROM 's3://raw/x/*.parquet'")
+	t.Logf("a row group that is of two partitions: %+v", got)
+	require.Greater(t, got.Copied, size/2)
+	same("s3.s.base", "s3.s.parts")
+
+	for range 3 {
+		w.SQL("INSERT INTO s3.s.parts SELECT i + 800000, t, u, x FROM s3.s.base LIMIT 100000")
+	}
+	before := w.SQL("SELECT count(*), sum(i), min(t), max(u) FROM s3.s.parts")
+	got = run("CALL s3.system.rewrite_data_files(table => 's.parts')")
+	t.Logf("compaction: %+v", got)
+	require.Greater(t, got.Copied, int64(5<<20))
+	require.Equal(t, before, w.SQL("SELECT count(*), sum(i), min(t), max(u) FROM s3.s.parts"))
+
+	w.SQL("DELETE FROM s3.s.ctas WHERE i % 400000 = 3")
+	before = w.SQL("SELECT count(*), sum(i), min(t), max(u) FROM s3.s.ctas")
+	run("CREATE TABLE s3.s.again AS SELECT * FROM s3.s.ctas")
+	require.Equal(t, before, w.SQL("SELECT count(*), sum(i), min(t), max(u) FROM s3.s.again"))
+	same("s3.s.ctas", "s3.s.again")
+}
+
+// A source of another store, or that is read by other keys, is streamed, and EXPLAIN says so.
+func TestPassThrough_BetweenStores(t *testing.T) {
+	one, other := weed.Start(t), weed.Start(t)
+	admin := (&world{server: other}).admin()
+	_, err := admin.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("raw")})
+	require.NoError(t, err)
+	w := startOn(t, one, 1, fmt.Sprintf("sources:\n  remote:\n  - prefix: s3://raw/\n    properties: {s3.endpoint: %q}\n    secret: {s3.access-key-id: {env: TEST_STORE_KEY}, s3.secret-access-key: {env: TEST_STORE_SECRET}}\n",
+		other.Endpoint), false)
+	w.SQL("CREATE SCHEMA s3.s; CREATE TABLE s3.s.base AS SELECT i, md5(i::VARCHAR) AS t, sha256(i::VARCHAR) AS u FROM range(300000) r(i)")
+	list, err := w.admin().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), Prefix: aws.String("wh/s/base/data/")})
+	require.NoError(t, err)
+	require.Len(t, list.Contents, 1)
+	object, err := w.admin().GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: list.Contents[0].Key})
+	require.NoError(t, err)
+	body, err := io.ReadAll(object.Body)
+	require.NoError(t, err)
+	_, err = admin.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("raw"), Key: aws.String("x.parquet"), Body: bytes.NewReader(body)})
+	require.NoError(t, err)
+	w.SQL("CREATE TABLE s3.s.t AS SELECT * FROM s3.s.base LIMIT 0")
+	text := w.Run("sql", "EXPLAIN INSERT INTO s3.s.t SELECT * FROM 's3://raw/x.parquet'").Out
+	require.Contains(t, text, "by the executor, because its files are not in the same store: endpoints or regions differ")
+	before := moved(t, w.Cluster)
+	w.SQL("INSERT INTO s3.s.t SELECT * FROM 's3://raw/x.parquet'")
+	got := moved(t, w.Cluster).minus(before)
+	require.Zero(t, got.Copied)
+	require.GreaterOrEqual(t, got.Sent, int64(len(body))*9/10)
+	require.Equal(t, w.SQL("SELECT count(*), sum(i), max(t) FROM s3.s.base"), w.SQL("SELECT count(*), sum(i), max(t) FROM s3.s.t"))
 }

@@ -129,6 +129,12 @@ func TestTakenSession_ReachesItsPrefixAlone(t *testing.T) {
 			_, err := x.CopyObject(ctx, &s3.CopyObjectInput{Bucket: aws.String(bucket), Key: aws.String(own + "copy"), CopySource: aws.String(bucket + "/" + metadata)})
 			return err
 		},
+		"copy the metadata into its own upload": func() error {
+			up, err := x.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: aws.String(own + "upload")})
+			require.NoError(t, err)
+			_, err = x.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: aws.String(bucket), Key: aws.String(own + "upload"), UploadId: up.UploadId, PartNumber: aws.Int32(1), CopySource: aws.String(bucket + "/" + metadata)})
+			return err
+		},
 		"copy its own file to the metadata": func() error {
 			_, err := x.CopyObject(ctx, &s3.CopyObjectInput{Bucket: aws.String(bucket), Key: aws.String("wh/s/t/metadata/copy"), CopySource: aws.String(bucket + "/" + mine)})
 			return err
