@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,10 +21,14 @@ type catalogEntry struct {
 	sink    string
 	catalog catalog.Catalog // nil for a storage sink
 	root    string          // storage sinks: URI without trailing slash
+	log     string          // storage sinks: the directory that tells a table from any other directory; empty: every directory is one
 	stores  storage.Opener  // storage sinks; nil: storage.Local
 
 	sessions *sessions // of attempts; nil: single requests are signed for them
 }
+
+// deltaLog is the directory of a Delta table's log.
+const deltaLog = "_delta_log"
 
 // target is a table that a statement names.
 type target struct {
@@ -58,7 +60,7 @@ func (s *Server) openCatalogs(ctx context.Context) error {
 			if e.stores, e.sessions, err = openStores(c); err != nil {
 				return fmt.Errorf("catalogs.%s: %w", name, err)
 			}
-			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
+			e.sink, e.root, e.log = c.Sink, strings.TrimSuffix(c.Root, "/"), deltaLog
 		default:
 			cat, sessions, err := s.openCatalog(ctx, name, c)
 			if err != nil {
@@ -177,13 +179,9 @@ func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 	if !s.allowed(t.who, t.entry, t.ident[:n], toRead) {
 		return fail(codeNotFound, "", "table %s does not exist", t)
 	}
-	tables, err := t.entry.catalog.Tables(ctx, t.ident[:n])
+	names, err := s.listTables(ctx, t.entry, t.ident[:n])
 	if err != nil {
 		return fail(codeNotFound, "SHOW SCHEMAS FROM "+sql.DisplayIdent(t.entry.name)+" lists them; CREATE SCHEMA makes one", "table %s does not exist: no schema %s in catalog %s", t, sql.DisplayIdent(schemaText(t.ident[:n])), sql.DisplayIdent(t.entry.name))
-	}
-	names := make([]string, len(tables))
-	for i, id := range tables {
-		names[i] = id[len(id)-1]
 	}
 	switch i, several := sql.Find(t.ident[n], names); {
 	case i >= 0: // DROP TABLE looks no further
@@ -198,12 +196,7 @@ func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 func (s *Server) listTables(ctx context.Context, e *catalogEntry, ns []string) ([]string, error) {
 	var out []string
 	if e.catalog == nil {
-		table := e.location(append(slices.Clone(ns), "t"))
-		dirs, err := listDirs(table[:strings.LastIndexByte(table, '/')])
-		for _, d := range dirs {
-			out = append(out, storage.UnescapeSegment(d))
-		}
-		return out, err
+		return e.tables(ctx, ns)
 	}
 	ns, err := e.namespace(ctx, ns)
 	if err != nil {
@@ -225,33 +218,5 @@ func (s *Server) listSchemas(ctx context.Context, e *catalogEntry) ([][]string, 
 		all, err := e.catalog.Namespaces(ctx)
 		return all, catalogError(err, "catalog "+e.name)
 	}
-	dirs, err := listDirs(e.root)
-	if err != nil {
-		return nil, err
-	}
-	out := make([][]string, len(dirs))
-	for i, d := range dirs {
-		for part := range strings.SplitSeq(d, ".") {
-			out[i] = append(out[i], storage.UnescapeSegment(part))
-		}
-	}
-	return out, nil
-}
-
-func listDirs(uri string) ([]string, error) {
-	dir := filepath.FromSlash(strings.TrimPrefix(uri, "file://"))
-	entries, err := os.ReadDir(dir)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range entries {
-		if e.IsDir() {
-			out = append(out, e.Name())
-		}
-	}
-	return out, nil
+	return e.directories(ctx)
 }

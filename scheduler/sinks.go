@@ -199,7 +199,7 @@ func (s *Server) sinkFailure(ctx context.Context, t *target, err error) error {
 		}
 		switch r.Kind {
 		case hostv1.RefusalKind_REFUSAL_KIND_NOT_FOUND:
-			if t.entry.catalog != nil {
+			if t.entry.catalog != nil || t.entry.log != "" {
 				return s.noSuchTable(ctx, t)
 			}
 			return fail(codeNotFound, "CREATE TABLE makes it", "table %s does not exist", t)

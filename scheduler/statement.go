@@ -235,7 +235,7 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 	if err != nil {
 		return err
 	}
-	if e.catalog == nil {
+	if e.catalog == nil && e.log == "" {
 		return fail(codeUser, "CREATE TABLE makes the directory", "catalog %s has no schemas to create: its tables are directories", e.name)
 	}
 	if err := plainSchema(e, parts); err != nil {
@@ -246,6 +246,9 @@ func (s *Server) createSchema(j *job, st *sql.CreateSchema) error {
 		return err
 	}
 	s.warnOfTwinSchema(j, e, parts)
+	if e.catalog == nil {
+		return s.createDirectory(j, e, parts, st.IfNotExists)
+	}
 	// After a restart the schema may be there because this very statement made it.
 	err = catalogError(e.catalog.CreateNamespace(j.ctx, parts, j.again), what)
 	var f *jobFailure
@@ -484,6 +487,20 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 	t, err := s.resolveTable(st.Table.Strings(), j, toDrop)
 	if err != nil {
 		return err
+	}
+	if t.entry.log != "" {
+		switch existed, err := s.dropDirectory(j, t); {
+		case err != nil:
+			return s.interrupted(j, catalogError(err, "table "+t.String()))
+		case existed:
+			j.did(auditDrop, t)
+			return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("dropped table %s and its files", t)}})
+		case j.again:
+			j.did(auditDrop, t, perhaps)
+		case !st.IfExists:
+			return s.noSuchTable(j.ctx, t)
+		}
+		return s.answer(j, []string{"result"}, []row{{fmt.Sprintf("table %s does not exist", t)}})
 	}
 	err = s.overCrashes(j.ctx, "DropTable", func() error {
 		lease, sink, err := s.lease(j.ctx, t, broker.LeaseSpec{JobID: j.id, AllowDrop: true})

@@ -86,11 +86,14 @@ func base() *Config {
 // fill adds the defaults that depend on other settings.
 func (c *Config) fill() {
 	if len(c.Catalogs) == 0 {
-		c.Catalogs = map[string]Catalog{"lake": {
-			Type:      CatalogSQL,
-			URI:       "sqlite://" + filepath.Join(c.DataDir, "catalog.db"),
-			Warehouse: "file://" + filepath.Join(c.DataDir, "warehouse"),
-		}}
+		c.Catalogs = map[string]Catalog{
+			"lake": {
+				Type:      CatalogSQL,
+				URI:       "sqlite://" + filepath.Join(c.DataDir, "catalog.db"),
+				Warehouse: "file://" + filepath.Join(c.DataDir, "warehouse"),
+			},
+			"delta": {Type: CatalogDelta, Root: "file://" + filepath.Join(c.DataDir, "delta")},
+		}
 	}
 	for name, cat := range c.Catalogs {
 		if cat.Type == CatalogSQL && cat.Name == "" {
