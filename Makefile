@@ -45,6 +45,7 @@ build: ## Build bin/signet, bin/signet-executor and bin/plugins, and lock the pl
 	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/signet ./cmd/signet
 	CGO_ENABLED=1 go build -ldflags '$(LDFLAGS)' -o bin/signet-executor ./cmd/signet-executor
 	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/plugins/signet-sink-iceberg ./cmd/signet-sink-iceberg
+	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/plugins/signet-sink-delta ./cmd/signet-sink-delta
 	CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)' -o bin/plugins/signet-sink-minimal ./examples/sinks/minimal
 	bin/signet sink lock
 

@@ -52,9 +52,9 @@ func (s *storageService) PutIfAbsent(st putStream) error {
 	return st.SendAndClose(&hostv1.PutIfAbsentResponse{Size: info.Size, Etag: info.ETag})
 }
 
-// beginPut lets a stream in; Close ends its body, and Sweep waits for it.
+// beginPut lets a stream in; Close ends its body, and Sweep waits for it. A storage sink may create more after its commit has landed: a checkpoint of it.
 func (l *Lease) beginPut() (func(), error) {
-	if err := l.writable(); err != nil {
+	if err := l.writable(); err != nil && (l.spec.Catalog != nil || l.hasLanded() == nil || l.spec.ReadOnly) {
 		return nil, err
 	}
 	l.mu.Lock()
