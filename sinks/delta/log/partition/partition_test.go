@@ -94,7 +94,7 @@ func TestTextsThatAreNoValues(t *testing.T) {
 }
 
 // E1, E2: NULL and the empty string are null in the log, and one partition.
-func TestE1E2NullAndEmptyAreNull(t *testing.T) {
+func TestPartition_E1E2NullAndEmptyAreNull(t *testing.T) {
 	c := columns(t, "a", schema.String, "b", schema.Long)
 	for _, v := range []value.Value{{}, value.OfString("")} {
 		texts, err := c.Serialize([]value.Value{v, {}})
@@ -119,7 +119,7 @@ func TestE1E2NullAndEmptyAreNull(t *testing.T) {
 }
 
 // E3, E4: directories are escaped once, and the log's paths once more; both ways give what was there.
-func TestE3E4PathsAreEncodedOnce(t *testing.T) {
+func TestPartition_E3E4PathsAreEncodedOnce(t *testing.T) {
 	for value, path := range map[string]string{"R&D": "p=R&D/f.parquet", "a b": "p=a%20b/f.parquet", "x:y": "p=x%253Ay/f.parquet", "100%25": "p=100%252525/f.parquet"} {
 		decoded := partition.DirName("p", &value) + "/f.parquet"
 		if got := partition.EncodePath(decoded); got != path {
@@ -143,7 +143,7 @@ func TestE3E4PathsAreEncodedOnce(t *testing.T) {
 }
 
 // E5: a timestamp is written in UTC with a Z, so that no session's zone shifts it.
-func TestE5TimestampsAreUTC(t *testing.T) {
+func TestPartition_E5TimestampsAreUTC(t *testing.T) {
 	text, err := partition.Serialize(kind(schema.Timestamp), value.OfInt(1_718_521_199_999_999))
 	if err != nil || *text != "2024-06-16T06:59:59.999999Z" {
 		t.Fatalf("%v, %v", orNull(text), err)

@@ -87,6 +87,9 @@ func parse(t schema.Type, s string) (value.Value, error) {
 	case schema.String:
 		return value.OfString(s), nil
 	case schema.Binary:
+		if !utf8.ValidString(s) { // no JSON holds it
+			return v, errors.New("it is not UTF-8")
+		}
 		return value.OfBinary([]byte(s)), nil
 	case schema.Boolean:
 		if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {

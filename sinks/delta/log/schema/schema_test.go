@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // E15: a timestamp without time zone needs its feature, at whatever depth it lies.
-func TestE15TimestampNTZAtAnyDepthNeedsItsFeature(t *testing.T) {
+func TestSchema_E15TimestampNTZAtAnyDepthNeedsItsFeature(t *testing.T) {
 	for text, needs := range map[string]bool{
 		`"timestamp"`:     false,
 		`"timestamp_ntz"`: true,

@@ -146,7 +146,8 @@ func float(k schema.Kind, text string, upper bool) (v value.Value) {
 	if k == schema.Float {
 		return value.OfFloat32(float32(f))
 	}
-	return value.OfFloat64(f)
+	// The file may have been written when the column was a float, whose digits stand for another double.
+	return value.OfFloat64(min(f, float64(float32(f))))
 }
 
 // doubleBits is how many bits of a whole number a double keeps.

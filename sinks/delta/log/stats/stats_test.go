@@ -153,7 +153,7 @@ func TestWhichColumns(t *testing.T) {
 }
 
 // E6: all digits of a decimal are there, and come back.
-func TestE6DecimalsAreExact(t *testing.T) {
+func TestStatistics_E6DecimalsAreExact(t *testing.T) {
 	typ := schema.Type{Kind: schema.Decimal, Precision: 38, Scale: 10}
 	least, greatest := decimalOf("-1234567890123456789012345678.0123456789"), decimalOf("1234567890123456789012345678.0123456780")
 	text := written(t, typ, stats.Column{Min: least, Max: greatest})
@@ -176,7 +176,7 @@ func TestE6DecimalsAreExact(t *testing.T) {
 }
 
 // E7: an infinity makes no statistics that cannot be read.
-func TestE7InfinitiesAreLeftOut(t *testing.T) {
+func TestStatistics_E7InfinitiesAreLeftOut(t *testing.T) {
 	text := written(t, kind(schema.Double), stats.Column{Min: value.OfFloat64(math.Inf(-1)), Max: value.OfFloat64(math.Inf(1)), NaNFree: true})
 	if text != `{"numRecords":5,"nullCount":{"c":0}}` {
 		t.Error(text)
@@ -188,7 +188,7 @@ func TestE7InfinitiesAreLeftOut(t *testing.T) {
 }
 
 // E8: bounds that do not know of NaN are neither written nor, for the upper one, believed.
-func TestE8FloatBoundsNeedToBeFreeOfNaN(t *testing.T) {
+func TestStatistics_E8FloatBoundsNeedToBeFreeOfNaN(t *testing.T) {
 	for _, typ := range []schema.Kind{schema.Float, schema.Double} {
 		least, greatest := value.OfFloat64(-1.5), value.OfFloat64(0)
 		if typ == schema.Float {
@@ -212,7 +212,7 @@ func TestE8FloatBoundsNeedToBeFreeOfNaN(t *testing.T) {
 }
 
 // E9: the upper bound of a timestamp is rounded up, and one that another writer has cut is read as what it may have been.
-func TestE9TimestampsAreRoundedOutwards(t *testing.T) {
+func TestStatistics_E9TimestampsAreRoundedOutwards(t *testing.T) {
 	for _, c := range []struct {
 		micros     int64
 		down, up   string

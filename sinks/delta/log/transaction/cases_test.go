@@ -12,7 +12,7 @@ import (
 )
 
 // D7: the same application and version twice is committed once.
-func TestD7TheSameTxnTwiceLandsOnce(t *testing.T) {
+func TestCommit_D7TheSameTxnTwiceLandsOnce(t *testing.T) {
 	base := table(t, nil)
 	tx := appending(base, file("a", "x"))
 	tx.Txns = []log.Txn{{AppID: "app", Version: 3}}
@@ -30,7 +30,7 @@ func TestD7TheSameTxnTwiceLandsOnce(t *testing.T) {
 }
 
 // D8: a winner with our application is a conflict, whichever version is the higher one.
-func TestD8TheSameApplicationConflictsWhateverTheVersions(t *testing.T) {
+func TestCommit_D8TheSameApplicationConflictsWhateverTheVersions(t *testing.T) {
 	base := table(t, nil)
 	tx := appending(base, file("a", "x"))
 	tx.Txns = []log.Txn{{AppID: "app", Version: 3}}
@@ -49,7 +49,7 @@ func TestD8TheSameApplicationConflictsWhateverTheVersions(t *testing.T) {
 }
 
 // D9: of two overwrites of one snapshot, the second must not leave the first's new file, nor remove it unread.
-func TestD9TwoOverwritesConflict(t *testing.T) {
+func TestCommit_D9TwoOverwritesConflict(t *testing.T) {
 	for name, files := range map[string][]*log.Add{"some files": {file("old", "x")}, "an empty table": nil} {
 		base := table(t, nil, files...)
 		first := &transaction.Transaction{Operation: transaction.Overwritten(nil, "", false), Adds: []*log.Add{file("first", "x")}}
@@ -70,7 +70,7 @@ func TestD9TwoOverwritesConflict(t *testing.T) {
 }
 
 // D10: two appends both succeed.
-func TestD10TwoAppendsBothLand(t *testing.T) {
+func TestCommit_D10TwoAppendsBothLand(t *testing.T) {
 	base := table(t, nil, file("old", "x"))
 	first, second := appending(base, file("first", "x")), appending(base, file("second", "x"))
 	next, winner := after(t, base, build(t, first, base))
@@ -83,7 +83,7 @@ func TestD10TwoAppendsBothLand(t *testing.T) {
 }
 
 // D12: an overwrite with a filter removes the files of which it is true, and no others.
-func TestD12OverwriteByFilterRemovesTheOldFiles(t *testing.T) {
+func TestCommit_D12OverwriteByFilterRemovesTheOldFiles(t *testing.T) {
 	base := table(t, nil, file("1", "x"), file("2", "x"), file("3", "y"))
 	tx := &transaction.Transaction{Operation: transaction.Overwritten([]string{"p"}, "p = 'x'", false), Adds: []*log.Add{file("new", "x")}}
 	tx.OverwriteWhere(base, func(f *log.Add) bool { return *f.PartitionValues["p"] == "x" })
@@ -118,7 +118,7 @@ func wantMetrics(t *testing.T, info *log.CommitInfo, want ...string) {
 }
 
 // D13: a dynamic overwrite replaces the partitions that it writes to. NULL is a partition like others, and values are compared, not texts.
-func TestD13DynamicOverwriteTouchesItsPartitionsOnly(t *testing.T) {
+func TestCommit_D13DynamicOverwriteTouchesItsPartitionsOnly(t *testing.T) {
 	base := table(t, nil, file("1", "x"), file("2", "y"), file("3", ""), file("4", "__HIVE_DEFAULT_PARTITION__"))
 	for _, c := range []struct {
 		adds []*log.Add
@@ -171,7 +171,7 @@ func TestD13DynamicOverwriteTouchesItsPartitionsOnly(t *testing.T) {
 }
 
 // D14: an overwrite with no files commits the removes; an append of none commits nothing, unless an application's version has to advance.
-func TestD14NothingAndOverwriteWithNothing(t *testing.T) {
+func TestCommit_D14NothingAndOverwriteWithNothing(t *testing.T) {
 	base := table(t, nil, file("1", "x"), file("2", "y"))
 	tx := &transaction.Transaction{Operation: transaction.Overwritten(nil, "", false)}
 	tx.Overwrite(base)
@@ -189,7 +189,7 @@ func TestD14NothingAndOverwriteWithNothing(t *testing.T) {
 }
 
 // E4: a file in a directory with spaces is removed by the path under which it was added, however its writer escaped it.
-func TestE4RemovesRepeatThePathOfTheAdd(t *testing.T) {
+func TestCommit_E4RemovesRepeatThePathOfTheAdd(t *testing.T) {
 	actions, err := log.ParseCommit([]byte(`{"add":{"path":"p%3Da%20b/f.parquet","partitionValues":{"p":"a b"},"size":1,"modificationTime":1,"dataChange":true}}` + "\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestE4RemovesRepeatThePathOfTheAdd(t *testing.T) {
 }
 
 // E14: all that commitInfo holds of parameters and metrics is text.
-func TestE14CommitInfoIsOfTexts(t *testing.T) {
+func TestCommit_E14CommitInfoIsOfTexts(t *testing.T) {
 	base := table(t, nil, file("1", "x"))
 	tx := &transaction.Transaction{Operation: transaction.Deleted("id = 1"), Adds: []*log.Add{file("2", "x")}, Metrics: map[string]string{"numDeletedRows": "3", "numCopiedRows": "7", "numAddedFiles": "99"}}
 	tx.OverwriteWhere(base, func(*log.Add) bool { return true })
@@ -237,7 +237,7 @@ func TestE14CommitInfoIsOfTexts(t *testing.T) {
 }
 
 // E15: a table with timestamps without time zone lists that feature, and with it those that older versions imply.
-func TestE15FeaturesOfTheSchemaAreListed(t *testing.T) {
+func TestCommit_E15FeaturesOfTheSchemaAreListed(t *testing.T) {
 	m := metadata(nil)
 	m.SchemaString = columns("id", "long", "p", "string", "t", "timestamp_ntz")
 	p, changed, err := transaction.Protocol(nil, &m)

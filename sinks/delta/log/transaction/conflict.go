@@ -196,6 +196,15 @@ func (c *checker) addedUnread(w *log.Commit) *Conflict {
 	return nil
 }
 
+// removed is the path under which Base has a file that a winner removes, which another writer may write otherwise (file:/a, file:///a), and the file. What Base has not
+// is a file that an earlier winner added, and addedUnread has judged.
+func (c *checker) removed(f *log.Remove) (string, *log.Add) {
+	if was, ok := c.t.Base.File(f.Path, f.DeletionVector.ID()); ok {
+		return was.Path, was
+	}
+	return f.Path, nil
+}
+
 func (c *checker) removedRead(w *log.Commit) *Conflict {
 	r := &c.t.Reads
 	for i := range w.Actions {
@@ -203,15 +212,11 @@ func (c *checker) removedRead(w *log.Commit) *Conflict {
 		if f == nil {
 			continue
 		}
-		_, read := r.Paths[f.Path]
-		if read = read || r.All; !read && r.Match != nil {
-			// A removed file need not say what was in it; Base does. What Base has not is a file that an earlier winner added, and addedUnread has judged.
-			if was, ok := c.t.Base.File(f.Path, f.DeletionVector.ID()); ok {
-				read = r.Match(was)
-			}
-		}
-		if read {
-			return &Conflict{Check: RemovedRead, Path: f.Path}
+		path, was := c.removed(f)
+		_, read := r.Paths[path]
+		// A remove need not say what was in the file; Base does.
+		if read || r.All || r.Match != nil && was != nil && r.Match(was) {
+			return &Conflict{Check: RemovedRead, Path: path}
 		}
 	}
 	return nil
@@ -221,8 +226,9 @@ func (c *checker) removedRead(w *log.Commit) *Conflict {
 func (c *checker) removedTwice(w *log.Commit) *Conflict {
 	for i := range w.Actions {
 		if f := w.Actions[i].Remove; f != nil {
-			if _, ours := c.removes[f.Path]; ours {
-				return &Conflict{Check: RemovedTwice, Path: f.Path}
+			path, _ := c.removed(f)
+			if _, ours := c.removes[path]; ours {
+				return &Conflict{Check: RemovedTwice, Path: path}
 			}
 		}
 	}

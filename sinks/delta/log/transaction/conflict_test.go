@@ -163,3 +163,18 @@ func TestCreatedMeanwhile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Other writers name a file elsewhere in other ways, and delete some of its rows only: it is the same file all the same.
+func TestTheSameFileByAnotherName(t *testing.T) {
+	base := table(t, nil, file("file:///data/1", "x"), file("2", "x"))
+	for _, path := range []string{"file:///data/1", "file:/data/1", "/data/1"} {
+		tx := &transaction.Transaction{Base: base, Operation: transaction.Optimized(), Rearranges: true, Removes: []*log.Add{file("file:///data/1", "x")}}
+		err := transaction.Check(tx, []log.Commit{{Version: 6, Actions: []log.Action{{Remove: removed(path, "x")}}}})
+		wantConflict(t, err, transaction.RemovedTwice)
+	}
+	vector := file("2", "x")
+	vector.DeletionVector = &log.DeletionVector{StorageType: "i", PathOrInlineDv: "x", SizeInBytes: 1, Cardinality: 1}
+	tx := &transaction.Transaction{Base: base, Operation: transaction.Optimized(), Rearranges: true, Removes: []*log.Add{file("2", "x")}}
+	err := transaction.Check(tx, []log.Commit{{Version: 6, Actions: []log.Action{{Remove: removed("2", "x")}, {Add: vector}}}})
+	wantConflict(t, err, transaction.RemovedTwice)
+}
