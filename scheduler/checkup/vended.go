@@ -117,7 +117,9 @@ func (r *run) beyond(t *catalog.Table, others []*catalog.Table, props objects.Pr
 		r.warn(name, "what the catalog's server gives for "+t.Ident.String()+" can also "+strings.Join(reached, ", ")+" beside the table: it is not bounded to it, or the store heeds no session policies",
 			"executors get signed requests for single objects, never these credentials; still, have the server narrow what it gives to the table, or mend the store's policies")
 	default:
-		r.step(name, "", func() (string, error) { return "writing, reading, listing and removing beside the table are refused", nil })
+		r.step(name, "", func() (string, error) {
+			return "writing, reading, listing and removing beside the table are refused", nil
+		})
 	}
 }
 

@@ -74,15 +74,15 @@ func (v *vendor) session(policy string) map[string]string {
 func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := map[string]any{}
 	table := strings.TrimPrefix(r.URL.Path, "/v1/namespaces/demo/tables/")
-	switch {
-	case r.URL.Path == "/v1/config":
+	switch r.URL.Path {
+	case "/v1/config":
 		answer["defaults"] = map[string]string{}
-	case r.URL.Path == "/v1/namespaces":
+	case "/v1/namespaces":
 		answer["namespaces"] = [][]string{}
 		if r.URL.Query().Get("parent") == "" {
 			answer["namespaces"] = [][]string{{"demo"}}
 		}
-	case r.URL.Path == "/v1/namespaces/demo/tables":
+	case "/v1/namespaces/demo/tables":
 		ids, _ := v.cat.Tables(r.Context(), []string{"demo"})
 		var all []any
 		for _, id := range ids {
