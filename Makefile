@@ -25,7 +25,10 @@ PROTOC_GEN_GO_GRPC_VERSION := v1.6.2
 # The newest whose runnable jar is published.
 NESSIE_VERSION := 0.99.0
 
+AZURITE_VERSION := 3.37.0
+
 NESSIE := $(CACHE)/nessie/nessie-quarkus-$(NESSIE_VERSION)-runner.jar
+AZURITE := $(CACHE)/azurite/$(AZURITE_VERSION)
 GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 BUF_DIR := $(CACHE)/buf-$(BUF_VERSION)
 BUF := $(BUF_DIR)/node_modules/.bin/buf
@@ -135,6 +138,10 @@ servers: $(TOOLS)/weed $(CACHE)/rest-lib/complete $(NESSIE) ## Build the servers
 test-s3: build $(TOOLS)/weed ## Prove on SeaweedFS what somebody who has taken over an executor can do in an object store: nothing but write its attempt's prefix
 	SIGNET_REQUIRE_SERVERS=1 SIGNET_BIN=$(CURDIR)/bin CGO_ENABLED=0 go test -count=1 -timeout 20m -v ./test/s3
 
+.PHONY: test-azure
+test-azure: $(AZURITE) ## Hold the client of Azure Blob Storage to its suite on Azurite, Microsoft's own server of the protocol (needs Node.js)
+	SIGNET_REQUIRE_SERVERS=1 CGO_ENABLED=0 go test -count=1 -timeout 15m -v ./test/azure
+
 .PHONY: test-catalogs
 test-catalogs: build $(TOOLS)/weed $(NESSIE) ## Hold REST catalogs of other makers, SeaweedFS and Nessie, to the contracts of catalogs and of jobs, with credentials that they vend (needs Maven and Java 21)
 	SIGNET_REQUIRE_SERVERS=1 SIGNET_BIN=$(CURDIR)/bin CGO_ENABLED=0 go test -count=1 -timeout 30m -v ./test/catalogs
@@ -164,6 +171,7 @@ nightly: ## Everything, longer: all tests thrice, fuzzing, mutants, simulation, 
 	$(MAKE) tpch
 	$(MAKE) servers
 	$(MAKE) test-s3
+	$(MAKE) test-azure
 	$(MAKE) test-catalogs
 	$(MAKE) interop
 	$(MAKE) test-glue
@@ -197,6 +205,10 @@ $(NESSIE):
 	@mkdir -p $(@D)
 	mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get -Dtransitive=false -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE_VERSION):jar:runner
 	mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:$(NESSIE_VERSION):jar:runner -DoutputDirectory=$(@D)
+
+$(AZURITE):
+	npm install --no-save --no-audit --no-fund --loglevel=error --prefix $(@D) azurite@$(AZURITE_VERSION)
+	touch $@
 
 $(BUF):
 	npm install --no-save --no-audit --no-fund --loglevel=error --prefix $(BUF_DIR) @bufbuild/buf@$(BUF_VERSION)

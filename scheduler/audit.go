@@ -27,6 +27,7 @@ const (
 	auditAlter   = "alter"   // a table's metadata was changed
 	auditDrop    = "drop"    // a table was taken out of its catalog
 	auditSweep   = "sweep"   // files were removed
+	auditLeft    = "left"    // files may be left that nobody can reach
 	auditRefused = "refused" // somebody may not, or is not known
 	auditJoined  = "joined"  // an executor opened its session
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/signet-io/signet/scheduler/config"
 )
 
-// Check tries the catalogs of a configuration, or one of them, without a scheduler: for so long each. It reports every step; what failed is told by the steps alone.
+// Check tries the catalogs of a configuration and the places that statements read, or one catalog, without a scheduler: for so long each. It reports every step; what failed is told by the steps alone.
 func Check(ctx context.Context, cfg *config.Config, only string, patience time.Duration, report func(checkup.Step)) error {
 	var names []string
 	for name := range cfg.Catalogs {
@@ -24,7 +24,7 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 		}
 	}
 	slices.Sort(names)
-	if len(names) == 0 {
+	if len(names) == 0 && (only != "" || len(cfg.Sources.Remote) == 0) {
 		return fmt.Errorf("no catalog %s is configured", only)
 	}
 	s := &Server{cfg: cfg, log: slog.New(slog.DiscardHandler)}
@@ -35,19 +35,42 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 			continue
 		}
 		t := s.checkTarget(name, c)
-		if c.Credentials.Mode == config.CredentialsVended { // no table, no credentials
-			t.Warehouse = ""
-		}
 		within, cancel := context.WithTimeout(ctx, patience)
 		checkup.Run(within, t, report)
+		cancel()
+	}
+	for i := range cfg.Sources.Remote {
+		if only != "" {
+			break
+		}
+		within, cancel := context.WithTimeout(ctx, patience)
+		checkup.RunSource(within, sourceTarget(i, cfg.Sources.Remote[i]), report)
 		cancel()
 	}
 	return ctx.Err()
 }
 
+// sourceTarget is a place that statements read, as the scheduler reads it.
+func sourceTarget(i int, r config.RemoteSource) checkup.Source {
+	t := checkup.Source{
+		Setting: fmt.Sprintf("sources.remote[%d]", i), Prefix: r.Prefix,
+		Endpoint: r.Properties[objects.Endpoint], Region: cmp.Or(r.Properties[objects.Region], r.Properties[objects.ClientRegion]),
+	}
+	if !r.IsWeb() {
+		t.Open = func(bucket string) (objects.Client, error) {
+			opened, err := remoteSource(r)
+			if err != nil {
+				return nil, err
+			}
+			return opened.Open(bucket)
+		}
+	}
+	return t
+}
+
 func (s *Server) checkTarget(name string, c config.Catalog) checkup.Target {
 	t := checkup.Target{
-		Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Restricted: c.Restricted(),
+		Name: name, Warehouse: strings.TrimSuffix(c.Warehouse, "/"), Restricted: c.Restricted(), Vended: c.Credentials.Mode == config.CredentialsVended,
 		Endpoint: c.Properties[objects.Endpoint], Region: cmp.Or(c.Properties[objects.Region], c.Properties[objects.ClientRegion]),
 	}
 	var role *sessions

@@ -130,9 +130,7 @@ func (s *Server) sweepOnce(ctx context.Context) {
 			return
 		}
 		if err := s.sweep(ctx, d); err != nil {
-			s.log.Warn("clean-up failed and is tried again", "prefix", d.Prefix, "error", err)
-			d.NotBefore = now.Add(time.Minute)
-			_ = s.journal.Update(func(tx *journal.Tx) error { return tx.PutDuty(&d) }) // it is due anyway if this fails
+			s.sweepFailed(ctx, d, err)
 		}
 	}
 }
@@ -162,6 +160,7 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	}
 	s.tidy(entry, d.Location, d.Prefix)
 	d.Sweeps++
+	d.Failures, d.FailingSince = 0, time.Time{}
 	return s.journal.Update(func(tx *journal.Tx) error {
 		if err := s.auditSwept(tx, &d, int64(n)); err != nil {
 			return err
@@ -180,9 +179,9 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	})
 }
 
-// sweepDue tells whether a prefix is to be swept now: when its time has come, and once more as soon as its executor has confirmed the attempt's end.
+// sweepDue tells whether a prefix is to be swept now: when its time has come, and once more as soon as its executor has confirmed the attempt's end. What has failed waits.
 func (s *Server) sweepDue(d *journal.Duty, now time.Time) bool {
-	return !now.Before(d.NotBefore) || d.Confirmed && (d.Until.IsZero() || d.Sweeps == 0)
+	return !now.Before(d.NotBefore) || d.Failures == 0 && d.Confirmed && (d.Until.IsZero() || d.Sweeps == 0)
 }
 
 // accessGrace is what clocks may be apart by, and how long a request that was sent before its access ran out may take.

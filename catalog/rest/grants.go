@@ -105,6 +105,20 @@ func (c *Catalog) Store(ctx context.Context, id catalog.Ident, location string) 
 	return g.opener.Open(ctx, location)
 }
 
+// Vend asks the server for the credentials of a table, for whoever checks what can be done with them: they are secrets, and are handed to nobody. It answers the prefix that they are
+// said to be for, and the properties that lead to the store with them. Where the server gives none, the error is ErrNotVended.
+func (c *Catalog) Vend(ctx context.Context, id catalog.Ident, location string) (prefix string, props objects.Props, err error) {
+	v, err := c.fetchGrant(ctx, id, location)
+	if err == nil {
+		props, err = c.place(v)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("table %s: get credentials for %s from the catalog: %w", id, location, explainGrant(err))
+	}
+	props[objects.AccessKeyID], props[objects.SecretKey], props[objects.SessionToken] = v.keys.AccessKeyID, v.keys.SecretAccessKey, v.keys.SessionToken
+	return v.prefix, props, nil
+}
+
 // grant makes one of what the server gave for a place, and keeps it.
 func (c *Catalog) grant(id catalog.Ident, location string, first *vended) (*grant, error) {
 	props, err := c.place(first)

@@ -20,8 +20,8 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Try the catalogs and stores of a configuration, and say what is wrong", Args: cobra.NoArgs,
 		Long: "Read a configuration, and try what a scheduler and its executors will need: each catalog, the store its tables are in, the requests that are signed for\n" +
-			"executors, sessions of their role, and what each principal may do. Nothing is changed but a directory .signet-check-… below each warehouse, which is\n" +
-			"removed again. The exit code is 1 if a step failed; a warning is no failure.",
+			"executors, sessions of their role, credentials that a catalog vends, the places that statements read, and what each principal may do. Nothing is changed\n" +
+			"but a directory .signet-check-… below each warehouse, or below a table that credentials are vended for, which is removed again. The exit code is 1 if a step failed; a warning is no failure.",
 		Example: "  signet check --config signet.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {

@@ -1,7 +1,7 @@
 // Package checkup tries what a scheduler and its executors will need of a catalog and of the store its tables are in, step by step, and says of each that fails what is
 // wrong, where, and what to do.
 //
-// Everything it writes lies in one directory of its own below the warehouse, .signet-check-…, and is removed again, also after a failure: it writes nothing to a store that
+// Everything it writes lies in one directory of its own below the warehouse, or where a catalog vends credentials, below a table, .signet-check-…, and is removed again, also after a failure: it writes nothing to a store that
 // does not let it remove. It changes nothing in a catalog.
 package checkup
 
@@ -27,7 +27,7 @@ const (
 
 // Step is one thing that was tried.
 type Step struct {
-	Catalog string `json:"catalog"`
+	Catalog string `json:"catalog"` // or the setting of a place that statements read, such as sources.remote[0]
 	Name    string `json:"step"`
 	State   State  `json:"state"`
 	Detail  string `json:"detail,omitempty"` // what was found, or why it failed or was left out
@@ -48,6 +48,8 @@ type Target struct {
 	// Session makes one of the role that executors write with, bounded to a prefix, and answers the properties that lead to the store with it; nil properties: no policy can
 	// bound one to it. A nil Session: there is no role.
 	Session func(ctx context.Context, prefix string) (map[string]string, error)
+	// Vended says that the catalog gives credentials for each of its tables, and that these are used.
+	Vended bool
 	// Restricted says that there are permissions, and Principals what each may do by them.
 	Restricted bool
 	Principals []Principal
@@ -68,7 +70,7 @@ const cleanUp = 20 * time.Second
 
 // Run checks a catalog, and reports each step as it ends. It answers whether none has failed.
 func Run(ctx context.Context, t Target, report func(Step)) bool {
-	r := &run{ctx: ctx, target: t, report: report, ok: true}
+	r := &run{ctx: ctx, target: t, report: report, ok: true, key: "catalogs." + t.Name, places: "warehouse"}
 	r.catalog()
 	r.permissions()
 	return r.ok
@@ -78,7 +80,9 @@ type run struct {
 	ctx    context.Context //nolint:containedctx // of one run
 	target Target
 	report func(Step)
+	key    string // of the settings
 	where  string // what steps are about
+	places string // the setting, below key, that says where the store's files are
 	scheme string // of the warehouse; empty: it is none
 	ok     bool
 }
@@ -108,7 +112,7 @@ func (r *run) warn(name, what, fix string) {
 }
 
 // setting names one of the catalog's.
-func (r *run) setting(name string) string { return "catalogs." + r.target.Name + "." + name }
+func (r *run) setting(name string) string { return r.key + "." + name }
 
 func (r *run) catalog() {
 	var c catalog.Catalog
@@ -125,11 +129,14 @@ func (r *run) catalog() {
 	}) {
 		return
 	}
-	if !strings.Contains(r.target.Warehouse, "://") {
-		r.skip("storage", "the catalog chooses a place, and with credentials.mode vended what reaches it, for each table")
-		return
+	switch {
+	case r.target.Vended:
+		r.vended(c)
+	case strings.Contains(r.target.Warehouse, "://"):
+		r.storage(c, nil, r.target.Warehouse)
+	default:
+		r.skip("storage", "the catalog chooses a place for each table")
 	}
-	r.storage(c)
 }
 
 // permissions tells what principals may do, and of those whom nobody can be.

@@ -21,14 +21,18 @@ import (
 
 // executors tries what executors get: requests that the scheduler signs for them, and sessions of a role. It sends the very requests that they would.
 func (r *run) executors(p *place, readable bool) {
-	client := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	s := &signing{run: r, place: p, client: client}
+	s := &signing{run: r, place: p, client: requests()}
 	s.issuer = credentials.NewPresigned(p.signer.Sign, 0)
 	if readable {
 		s.reads()
 	}
 	s.writes()
 	r.role(p)
+}
+
+// requests sends them as executors do.
+func requests() *http.Client {
+	return &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // signing tries signed requests.

@@ -19,7 +19,11 @@ import (
 
 // may says what the scheduler has to be allowed to do below a warehouse, and what S3's policies call it.
 func (r *run) may(do, actions string) string {
-	text := "the scheduler has to be allowed to " + do
+	who := "the scheduler has to be allowed to "
+	if r.target.Vended {
+		who, do = "what the catalog's server gives has to allow the scheduler to ", strings.Replace(do, "below the warehouse", "below the table", 1)
+	}
+	text := who + do
 	if r.scheme == uri.S3 {
 		text += ": " + actions
 	}
@@ -52,19 +56,20 @@ func (p *place) name(rel string) string {
 	return name
 }
 
-func (r *run) storage(c catalog.Catalog) {
+// storage tries the store at a location: that of a table, with what the catalog gives for it, or without one that of the warehouse.
+func (r *run) storage(c catalog.Catalog, id catalog.Ident, location string) {
 	p := &place{body: []byte("signet check\n"), mayList: true}
-	at, unparsed := uri.Parse(r.target.Warehouse)
+	at, unparsed := uri.Parse(location)
 	r.scheme = at.Scheme
-	if !r.step("open storage", "check "+r.setting("warehouse")+", and "+r.setting("properties")+" of the store", func() (_ string, err error) {
-		p.Store, err = c.Store(r.ctx, nil, r.target.Warehouse)
-		return r.target.Warehouse, err
+	if !r.step("open storage", "check "+r.setting(r.places)+", and "+r.setting("properties")+" of the store", func() (_ string, err error) {
+		p.Store, err = c.Store(r.ctx, id, location)
+		return location, err
 	}) {
 		return
 	}
-	id := make([]byte, 8)
-	_, _ = rand.Read(id) // never fails
-	p.prefix = storage.Join(r.target.Warehouse, Directory+hex.EncodeToString(id))
+	nonce := make([]byte, 8)
+	_, _ = rand.Read(nonce) // never fails
+	p.prefix = storage.Join(location, Directory+hex.EncodeToString(nonce))
 	p.prober, _ = p.Store.(storage.Prober)
 	p.signer, _ = p.Store.(storage.Signer)
 	if unparsed == nil && at.Remote() {

@@ -194,6 +194,9 @@ type Duty struct {
 	// Until is when the last access to the prefix has run out that an executor may have; zero: it never had any. The duty is not over before.
 	Until  time.Time `json:"until,omitzero"`
 	Expiry *Expiry   `json:"expiry,omitempty"` // in place of a prefix to be swept; Prefix is a name then
+	// Failures in a row, and when the first of them was; zero: none.
+	Failures     int       `json:"failures,omitempty"`
+	FailingSince time.Time `json:"failing_since,omitzero"`
 }
 
 // Expiry is a table's snapshots that are, or are about to be, removed from its metadata. The files that only they needed have to go.

@@ -154,11 +154,11 @@ func TestPlace(t *testing.T) {
 	require.NotContains(t, err.Error(), "canary")
 }
 
-// Against a server of Azure's protocol that is not this project's, as Azurite: SIGNET_TEST_AZURE is a connection string, with a container "lake" or the right to make one.
+// Against a server of Azure's protocol that is not this project's, as Azurite: SIGNET_TEST_AZURE is a connection string, with a container "lake" or the right to make one. `make test-azure` starts Azurite for it.
 func TestReal(t *testing.T) {
 	connection := os.Getenv("SIGNET_TEST_AZURE")
 	if connection == "" {
-		t.Skip("SIGNET_TEST_AZURE is not set: the connection string of a server that nothing here starts, as Azurite")
+		t.Skip("SIGNET_TEST_AZURE is not set: make test-azure sets it")
 	}
 	i, err := azure.NewIdentity(objects.Props{azure.Connection: connection})
 	require.NoError(t, err)

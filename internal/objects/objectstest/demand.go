@@ -31,7 +31,12 @@ type Account struct {
 }
 
 type policy struct {
-	Statement []struct{ Action, Resource []string }
+	Statement []struct {
+		Action, Resource []string
+		Condition        struct {
+			StringLike map[string][]string // s3:prefix, with a * at its end
+		}
+	}
 }
 
 // Demand has the server look at signatures, as AWS does, from now on: only the account's, and those of sessions of its role, which POST / makes, are taken.
@@ -159,7 +164,7 @@ func (s *Server) refuses(r *http.Request) (*Account, *Fault) {
 		return deny(http.StatusForbidden, "AccessDenied")
 	case !v.holds(r, a.Secret, body):
 		return deny(http.StatusForbidden, "SignatureDoesNotMatch")
-	case v.service == "s3" && !a.may(action(r), r.URL.Path):
+	case v.service == "s3" && !a.may(action(r), r.URL.Path, r.URL.Query().Get("prefix")):
 		return deny(http.StatusForbidden, "AccessDenied")
 	}
 	return a, nil
@@ -184,7 +189,8 @@ func action(r *http.Request) string {
 	return "s3:GetObject"
 }
 
-func (a *Account) may(action, path string) bool {
+// may: prefix is that of a list.
+func (a *Account) may(action, path, prefix string) bool {
 	if slices.Contains(a.Deny, action) {
 		return false
 	}
@@ -193,7 +199,9 @@ func (a *Account) may(action, path string) bool {
 	}
 	for _, st := range a.policy.Statement {
 		for _, resource := range st.Resource {
-			if slices.Contains(st.Action, action) && strings.HasPrefix("arn:aws:s3:::"+strings.TrimPrefix(path, "/"), strings.TrimSuffix(resource, "*")) {
+			listed := st.Condition.StringLike["s3:prefix"]
+			within := listed == nil || slices.ContainsFunc(listed, func(like string) bool { return strings.HasPrefix(prefix, strings.TrimSuffix(like, "*")) })
+			if within && slices.Contains(st.Action, action) && strings.HasPrefix("arn:aws:s3:::"+strings.TrimPrefix(path, "/"), strings.TrimSuffix(resource, "*")) {
 				return true
 			}
 		}
