@@ -160,8 +160,8 @@ func (s span) startsWith(v value.Value) outcomes {
 		return out
 	}
 	prefix := v.Text()
-	below := !s.upper.IsNull() && s.upper.Text() < prefix                                                             // all of them
-	above := !s.lower.IsNull() && s.lower.Text() > prefix && !strings.HasPrefix(s.lower.Text(), prefix)               // all of them
+	below := !s.upper.IsNull() && s.upper.Text() < prefix                                               // all of them
+	above := !s.lower.IsNull() && s.lower.Text() > prefix && !strings.HasPrefix(s.lower.Text(), prefix) // all of them
 	within := !s.lower.IsNull() && !s.upper.IsNull() && strings.HasPrefix(s.lower.Text(), prefix) && strings.HasPrefix(s.upper.Text(), prefix)
 	if !below && !above {
 		out |= isTrueSome
