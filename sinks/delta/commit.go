@@ -212,24 +212,6 @@ func (a *attempt) send(ctx context.Context, t *table, version int64, body []byte
 	return fault.Hit("delta.commit.after-send")
 }
 
-// landed keeps the snapshot that a commit has made. What fails here fails no commit: the next call reads the log.
-func (s *Sink) landed(ctx context.Context, t *table, c log.Commit) {
-	next, err := advanced(t, c)
-	if err == nil {
-		err = s.remember(ctx, t.store, next)
-	}
-	if err != nil {
-		s.tables.drop(t.location)
-	}
-}
-
-func advanced(t *table, c log.Commit) (*log.Snapshot, error) {
-	if t.missing {
-		return log.NewSnapshot(c.Version, *c.Info().Timestamp, c.Actions)
-	}
-	return t.With(c)
-}
-
 // Lookup implements sdk.Sink.
 func (s *Sink) Lookup(ctx context.Context, req *sinkv1.LookupRequest) (*sinkv1.LookupResponse, error) {
 	t, err := s.load(ctx, req.GetTable())

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 )
@@ -38,7 +38,28 @@ var codecs = map[string]string{
 	"snappy": "snappy", "zstd": "zstd", "gzip": "gzip", "lz4": "lz4", "lz4_raw": "lz4", "brotli": "brotli", "none": "uncompressed", "uncompressed": "uncompressed",
 }
 
-var intervalText = regexp.MustCompile(`^(?i:interval )?\s*\d{1,9} (?i:week|day|hour|minute|second|millisecond|microsecond)s?( \d{1,9} (?i:week|day|hour|minute|second|millisecond|microsecond)s?)*$`)
+// intervalUnits are those of Delta's intervals. Months and years have no certain length, and Delta takes none.
+var intervalUnits = map[string]time.Duration{
+	"week": 7 * 24 * time.Hour, "day": 24 * time.Hour, "hour": time.Hour, "minute": time.Minute, "second": time.Second, "millisecond": time.Millisecond, "microsecond": time.Microsecond,
+}
+
+// parseInterval reads an interval as Spark writes it: interval 1 week, 30 days 12 hours.
+func parseInterval(text string) (time.Duration, bool) {
+	words := strings.Fields(strings.ToLower(text))
+	if len(words) > 0 && words[0] == "interval" {
+		words = words[1:]
+	}
+	var sum time.Duration
+	for i := 0; i+1 < len(words); i += 2 {
+		n, err := strconv.ParseInt(words[i], 10, 32)
+		unit, ok := intervalUnits[strings.TrimSuffix(words[i+1], "s")]
+		if err != nil || !ok || n < 0 || time.Duration(n) > (math.MaxInt64-sum)/unit {
+			return 0, false
+		}
+		sum += time.Duration(n) * unit
+	}
+	return sum, len(words) > 0 && len(words)%2 == 0
+}
 
 func isBool(text string) error {
 	if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
@@ -48,7 +69,7 @@ func isBool(text string) error {
 }
 
 func isInterval(text string) error {
-	if !intervalText.MatchString(text) {
+	if _, ok := parseInterval(text); !ok {
 		return fmt.Errorf("want an interval such as 'interval 7 days' or 'interval 36 hours', without months and years")
 	}
 	return nil

@@ -29,7 +29,10 @@ var (
 	_ sdk.Sink           = (*Sink)(nil)
 	_ sdk.TableCreator   = (*Sink)(nil)
 	_ sdk.TableDescriber = (*Sink)(nil)
+	_ sdk.TableAlterer   = (*Sink)(nil)
 	_ sdk.ScanPlanner    = (*Sink)(nil)
+	_ sdk.Historian      = (*Sink)(nil)
+	_ sdk.Maintainer     = (*Sink)(nil)
 )
 
 // New returns a sink.

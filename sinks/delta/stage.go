@@ -26,7 +26,7 @@ func (s *Sink) Stage(_ context.Context, header *sinkv1.StageHeader, manifests *s
 	if err != nil {
 		return nil, permanent(ref, err)
 	}
-	st := &staging{plan: p, job: header.GetJobId(), millis: s.now().UnixMilli()}
+	st := &staging{plan: p, job: header.GetJobId(), millis: s.now().UnixMilli(), stats: newStatistician(p)}
 	st.reset()
 	for m, err := range manifests.All() {
 		if err != nil {
@@ -57,6 +57,7 @@ func (s *Sink) Stage(_ context.Context, header *sinkv1.StageHeader, manifests *s
 // staging packs the files of one call into references.
 type staging struct {
 	plan   *plan
+	stats  *statistician
 	job    string
 	millis int64 // when the files are said to have been made
 	head   *refHeader
@@ -98,7 +99,7 @@ func (st *staging) add(f *planv1.DataFile) error {
 		return err
 	}
 	a := &log.Add{Path: path, PartitionValues: partition, Size: f.GetSizeBytes(), ModificationTime: st.millis, DataChange: true}
-	if a.Stats, err = st.plan.stats(f); err != nil {
+	if a.Stats, err = st.stats.text(f); err != nil {
 		return err
 	}
 	if st.lines, err = log.AppendAction(st.lines, &log.Action{Add: a}); err != nil {
