@@ -97,7 +97,9 @@ func (r *replay) onto(base *Snapshot, version int64) (*Snapshot, error) {
 		s.domains = r.domains
 		maps.DeleteFunc(s.domains, func(_ string, d DomainMetadata) bool { return d.Removed })
 		for _, a := range r.adds {
-			s.size += a.Size
+			if s.size += a.Size; s.size < 0 {
+				return nil, tooLarge(version)
+			}
 		}
 	} else {
 		s.Protocol, s.Metadata, s.size = base.Protocol, base.Metadata, base.size
@@ -107,6 +109,9 @@ func (r *replay) onto(base *Snapshot, version int64) (*Snapshot, error) {
 			}
 			if a != nil {
 				s.size += a.Size
+			}
+			if s.size < 0 {
+				return nil, tooLarge(version)
 			}
 		}
 		s.adds, s.removes = base.adds.with(r.adds), base.removes.with(r.removes)
@@ -134,4 +139,8 @@ func (r *replay) onto(base *Snapshot, version int64) (*Snapshot, error) {
 		return nil, fmt.Errorf("%w: no metaData action up to version %d", ErrCorrupt, version)
 	}
 	return s, nil
+}
+
+func tooLarge(version int64) error {
+	return fmt.Errorf("%w: the files of version %d are larger than 64 bits can say", ErrCorrupt, version)
 }
