@@ -174,7 +174,8 @@ func testRacingHints(t *testing.T, open func() log.Store) {
 				return
 			}
 			var n int
-			fmt.Sscan(string(was), &n)
+			_, err = fmt.Sscan(string(was), &n)
+			assert.NoError(t, err)
 			switch err = s.ReplaceHint(t.Context(), was, fmt.Append(nil, n+1)); {
 			case err == nil:
 				done++
