@@ -51,7 +51,6 @@ func (r *replay) commit(c *Commit) error {
 func (r *replay) file(a *Action) {
 	if a.Add != nil {
 		k := a.Add.key()
-		a.Add.PartitionValues = r.intern(a.Add.PartitionValues)
 		r.adds[k], r.removes[k] = a.Add, nil
 		return
 	}
@@ -59,8 +58,16 @@ func (r *replay) file(a *Action) {
 	r.adds[k], r.removes[k] = nil, a.Remove
 }
 
-// intern lets files of one partition share a map.
-func (r *replay) intern(values map[string]*string) map[string]*string {
+// intern lets the files of one partition share a map. It is for actions that were read here, and belong to nobody else yet.
+func (r *replay) intern(actions []Action) {
+	for i := range actions {
+		if a := actions[i].Add; a != nil {
+			a.PartitionValues = r.internMap(a.PartitionValues)
+		}
+	}
+}
+
+func (r *replay) internMap(values map[string]*string) map[string]*string {
 	if len(values) == 0 {
 		return nil
 	}
