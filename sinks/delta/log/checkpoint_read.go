@@ -66,6 +66,7 @@ func (r *replay) parts(ctx context.Context, store Store, names []string) (sideca
 			return nil, err
 		}
 		for i, actions := range read {
+			r.intern(actions)
 			for j := range actions {
 				if s := actions[j].Sidecar; s != nil {
 					sidecars = append(sidecars, Dir+"/_sidecars/"+path.Base(s.Path))

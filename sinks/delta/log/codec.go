@@ -8,7 +8,7 @@ import (
 
 // ParseCommit reads the lines of a commit file, or of a V2 checkpoint in JSON, in their order. Its error names the line and wraps ErrCorrupt.
 func ParseCommit(data []byte) ([]Action, error) {
-	out := make([]Action, 0, bytes.Count(data, []byte{'\n'})+1)
+	out := make([]Action, 0, min(bytes.Count(data, []byte{'\n'}), len(data)/64)+1) // lines may be empty
 	for number := 1; len(data) > 0; number++ {
 		line, rest, _ := bytes.Cut(data, []byte{'\n'})
 		data = rest

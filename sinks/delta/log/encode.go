@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -15,8 +14,7 @@ import (
 // AppendAction writes an action as one line with its end. An action without a member, text that is not UTF-8, and an Extra that names a field which is set already are
 // errors; dst is then as it was.
 func AppendAction(dst []byte, a *Action) ([]byte, error) {
-	w := &jsonWriter{out: dst}
-	w.out = append(w.out, '{')
+	w := &jsonWriter{out: append(dst, '{')}
 	switch {
 	case a.CommitInfo != nil:
 		w.commitInfo(a.CommitInfo)
@@ -101,19 +99,20 @@ func (w *jsonWriter) remove(m *Remove) {
 // jsonWriter appends the members of an action; a nil value is left out. The first error stays.
 type jsonWriter struct {
 	out   []byte
-	names []string // members of the action so far, for Extra
+	names []string   // members of the action so far, for Extra
+	few   [16]string // where the names are, for most actions
 	err   error
 }
 
 func (w *jsonWriter) open(kind string) *jsonWriter {
 	w.key(kind)
-	w.names = w.names[:0]
+	w.names = w.few[:0]
 	w.out = append(w.out, '{')
 	return w
 }
 
 func (w *jsonWriter) close(extra Extra) {
-	for _, name := range slices.Sorted(maps.Keys(extra)) {
+	for _, name := range sortedNames(extra) {
 		if slices.Contains(w.names, name) {
 			w.err = errors.Join(w.err, fmt.Errorf("field %q comes twice", name))
 		}
@@ -191,7 +190,7 @@ func (w *jsonWriter) texts(name string, v map[string]*string, always bool) *json
 	}
 	w.key(name)
 	w.out = append(w.out, '{')
-	for i, name := range slices.Sorted(maps.Keys(v)) {
+	for i, name := range sortedNames(v) {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
@@ -263,4 +262,16 @@ func (w *jsonWriter) quote(s string) {
 		}
 	}
 	w.out = append(append(w.out, s[from:]...), '"')
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(m))
+	for name := range m {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
 }

@@ -76,6 +76,8 @@ func readProblems(p Protocol, m Metadata) (out []string) {
 		out = append(out, fmt.Sprintf("minReaderVersion %d", p.MinReaderVersion))
 	case p.MinReaderVersion == 3 && p.MinWriterVersion < 7:
 		out = append(out, fmt.Sprintf("minWriterVersion %d, which does not go with minReaderVersion 3", p.MinWriterVersion))
+	case p.MinReaderVersion == 3 && p.ReaderFeatures == nil:
+		out = append(out, "readerFeatures, which are missing beside minReaderVersion 3")
 	case p.MinReaderVersion == 3:
 		out = append(out, unknown(p.ReaderFeatures, readable)...)
 	}
@@ -100,6 +102,8 @@ func writeProblems(p Protocol, m Metadata) (out []string) {
 	switch {
 	case p.MinWriterVersion < 1 || p.MinWriterVersion > 7:
 		out = append(out, fmt.Sprintf("minWriterVersion %d", p.MinWriterVersion))
+	case p.MinWriterVersion == 7 && p.WriterFeatures == nil:
+		out = append(out, "writerFeatures, which are missing beside minWriterVersion 7")
 	case p.MinWriterVersion == 7:
 		out = append(out, unknown(p.WriterFeatures, writable)...)
 	}

@@ -93,6 +93,18 @@ func TestGate_Versions(t *testing.T) {
 			if writer < 1 || writer > 7 {
 				c.write = fmt.Sprintf("minWriterVersion %d", writer)
 			}
+			lists := c
+			lists.protocol.ReaderFeatures, lists.protocol.WriterFeatures = []string{}, []string{}
+			lists.run(t, fmt.Sprint(reader, " ", writer))
+			if reader == 3 && c.read == "" {
+				c.read, c.write = "readerFeatures, which are missing", "readerFeatures, which are missing"
+			}
+			if writer == 7 {
+				c.write = "which are missing"
+				if reader < 1 || reader > 3 {
+					c.write = c.read
+				}
+			}
 			c.run(t, fmt.Sprint(reader, " ", writer))
 		}
 	}

@@ -171,6 +171,7 @@ func (r *replay) commits(ctx context.Context, store Store, files []logFile) (las
 		}
 		for i, c := range read {
 			c.Modified = files[i].mod
+			r.intern(c.Actions)
 			if err := r.commit(c); err != nil {
 				return nil, err
 			}

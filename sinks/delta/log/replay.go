@@ -51,7 +51,6 @@ func (r *replay) commit(c *Commit) error {
 func (r *replay) file(a *Action) {
 	if a.Add != nil {
 		k := a.Add.key()
-		a.Add.PartitionValues = r.intern(a.Add.PartitionValues)
 		r.adds[k], r.removes[k] = a.Add, nil
 		return
 	}
@@ -59,8 +58,16 @@ func (r *replay) file(a *Action) {
 	r.adds[k], r.removes[k] = nil, a.Remove
 }
 
-// intern lets files of one partition share a map.
-func (r *replay) intern(values map[string]*string) map[string]*string {
+// intern lets the files of one partition share a map. It is for actions that were read here, and belong to nobody else yet.
+func (r *replay) intern(actions []Action) {
+	for i := range actions {
+		if a := actions[i].Add; a != nil {
+			a.PartitionValues = r.internMap(a.PartitionValues)
+		}
+	}
+}
+
+func (r *replay) internMap(values map[string]*string) map[string]*string {
 	if len(values) == 0 {
 		return nil
 	}
@@ -97,7 +104,9 @@ func (r *replay) onto(base *Snapshot, version int64) (*Snapshot, error) {
 		s.domains = r.domains
 		maps.DeleteFunc(s.domains, func(_ string, d DomainMetadata) bool { return d.Removed })
 		for _, a := range r.adds {
-			s.size += a.Size
+			if s.size += a.Size; s.size < 0 {
+				return nil, tooLarge(version)
+			}
 		}
 	} else {
 		s.Protocol, s.Metadata, s.size = base.Protocol, base.Metadata, base.size
@@ -107,6 +116,9 @@ func (r *replay) onto(base *Snapshot, version int64) (*Snapshot, error) {
 			}
 			if a != nil {
 				s.size += a.Size
+			}
+			if s.size < 0 {
+				return nil, tooLarge(version)
 			}
 		}
 		s.adds, s.removes = base.adds.with(r.adds), base.removes.with(r.removes)
@@ -134,4 +146,8 @@ func (r *replay) onto(base *Snapshot, version int64) (*Snapshot, error) {
 		return nil, fmt.Errorf("%w: no metaData action up to version %d", ErrCorrupt, version)
 	}
 	return s, nil
+}
+
+func tooLarge(version int64) error {
+	return fmt.Errorf("%w: the files of version %d are larger than 64 bits can say", ErrCorrupt, version)
 }

@@ -92,6 +92,9 @@ func (s *Store) List(ctx context.Context, dir, from string) ([]log.Info, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
