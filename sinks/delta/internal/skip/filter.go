@@ -152,7 +152,7 @@ func (e *evaluation) span(c *column) span {
 	known := e.stats.Columns[c.leaf]
 	s.lower, s.upper = known.Min, known.Max
 	switch {
-	case known.Nulls == 0:
+	case known.Nulls == 0 && len(c.path) == 1: // not every writer counts the rows whose struct is NULL
 		s.nulls = false
 	case known.Nulls > 0 && known.Nulls == e.stats.Records:
 		s.nulls, s.others = true, false
@@ -267,9 +267,14 @@ func (b *builder) comparison(k *planv1.Comparison) (node, error) {
 		return wrong("a %s has no prefix", c.t)
 	}
 	for i, v := range k.GetValues() {
-		if out.values[i], err = b.convert(c.t, v); err != nil || out.values[i].IsNull() {
+		// A time that no table holds can be compared with all the same.
+		if out.values[i], err = b.convert(c.t, v); err != nil && !(temporal(c.t.Kind) && out.values[i].Kind() == value.Integer) || out.values[i].IsNull() {
 			return wrong("comparison with a value that is none of a %s (%v)", c.t, err)
 		}
 	}
 	return out, nil
+}
+
+func temporal(k schema.Kind) bool {
+	return k == schema.Date || k == schema.Timestamp || k == schema.TimestampNTZ
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/signet-io/signet/sinks/delta/log/value"
 )
 
-// Field ids: n 1, p 2, s 3, s.inner 4, list 5, list.element 6, f 7, t 8, req 9.
+// Field ids: n 1, p 2, s 3, s.inner 4, list 5, list.element 6, f 7, t 8, req 9, u 10, u.v 11.
 var table = func() *schema.Schema {
 	k := func(k schema.Kind) schema.Type { return schema.Type{Kind: k} }
 	return &schema.Schema{Fields: []schema.Field{
@@ -29,6 +29,7 @@ var table = func() *schema.Schema {
 		{Name: "f", Type: k(schema.Double), Nullable: true},
 		{Name: "t", Type: k(schema.String), Nullable: true},
 		{Name: "req", Type: k(schema.Long)},
+		{Name: "u", Type: schema.Type{Kind: schema.Struct, Fields: []schema.Field{{Name: "v", Type: k(schema.Long), Nullable: true}}}, Nullable: true},
 	}}
 }()
 
@@ -112,7 +113,7 @@ func add(p, text string) *log.Add {
 
 func TestFiles(t *testing.T) {
 	whole := add("x", `{"numRecords":10,"minValues":{"n":3,"s":{"inner":"2024-01-01"},"f":-1.5,"t":"abc","req":1},"maxValues":{"n":7,"s":{"inner":"2024-01-31"},"f":2.5,"t":"abd","req":9},`+
-		`"nullCount":{"n":0,"s":{"inner":2},"list":0,"f":0,"t":0,"req":0}}`)
+		`"nullCount":{"n":0,"s":{"inner":2},"list":0,"f":0,"t":0,"req":0,"u":{"v":0}}}`)
 	none, nulls := add("", ""), add("y", `{"numRecords":10,"nullCount":{"n":10,"t":3}}`)
 	broken := add("x", `{"numRecords":10,"minValues":{"n":3},"maxValues":{"n":7},`)
 	day := func(d int64) *planv1.Value { return i(19723 + d) }
@@ -150,6 +151,8 @@ func TestFiles(t *testing.T) {
 		{null(4), maybe, maybe, maybe, maybe},
 		{cmp(4, lt, day(0)), no, maybe, maybe, maybe},
 		{cmp(4, le, day(30)), maybe, maybe, maybe, maybe}, // NULLs
+		{cmp(4, gt, i(1<<40)), no, maybe, maybe, maybe},   // beyond the year 9999
+		{not(null(11)), maybe, maybe, maybe, maybe},       // in a struct that may be NULL
 		{null(5), maybe, maybe, maybe, maybe},             // counts of arrays are of elements
 		{cmp(7, gt, f(1000)), maybe, maybe, maybe, maybe}, // NaN
 		{cmp(7, lt, f(-2)), no, maybe, maybe, maybe},
@@ -195,7 +198,7 @@ func TestPredicatesThatDoNotFit(t *testing.T) {
 	}
 	columns := partition.Columns{Names: []string{"p"}, Types: []schema.Type{{Kind: schema.String}}}
 	for _, p := range []*planv1.Predicate{
-		cmp(0, eq, i(1)), cmp(10, eq, i(1)), cmp(-1, eq, i(1)), null(6), cmp(6, eq, i(1)), cmp(3, eq, i(1)), cmp(5, eq, i(1)), cmp(1, eq), cmp(1, eq, i(1), i(2)), cmp(1, eq, s("x")),
+		cmp(0, eq, i(1)), cmp(12, eq, i(1)), cmp(-1, eq, i(1)), null(6), cmp(6, eq, i(1)), cmp(3, eq, i(1)), cmp(5, eq, i(1)), cmp(1, eq), cmp(1, eq, i(1), i(2)), cmp(1, eq, s("x")),
 		cmp(1, eq, &planv1.Value{}), cmp(1, startsWith, i(1)), cmp(1, planv1.CompareOp_COMPARE_OP_UNSPECIFIED, i(1)), cmp(1, 99, i(1)), deep, and(cmp(1, eq)), not(or(null(6))),
 	} {
 		if _, err := skip.New(table, columns, p, convert); !errors.Is(err, skip.ErrPredicate) {
