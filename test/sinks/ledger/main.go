@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -38,6 +39,7 @@ type entry struct {
 	Table     *sinkv1.DescribeTableResponse `json:"table,omitempty"`
 	Add       []*sinkv1.ScanFile            `json:"add"`
 	Remove    []string                      `json:"remove"`
+	Pad       string                        `json:"pad,omitempty"` // as long as the table's property pad says
 }
 
 // staged is what a reference holds: the files of task manifests.
@@ -65,7 +67,9 @@ type head struct {
 	live     []*sinkv1.ScanFile
 }
 
-func (h *head) uri(version int64) string { return fmt.Sprintf("%s/_ledger/%020d.json", h.location, version) }
+func (h *head) uri(version int64) string {
+	return fmt.Sprintf("%s/_ledger/%020d.json", h.location, version)
+}
 
 // version is that of the newest commit, as text.
 func (h *head) version() string { return strconv.FormatInt(int64(len(h.entries))-1, 10) }
@@ -119,7 +123,7 @@ func number(fields []*planv1.Field, last *int32) {
 // define makes a table of a definition; its partitions are columns.
 func define(def *sinkv1.TableDefinition, location string) (*sinkv1.DescribeTableResponse, error) {
 	number(def.GetSchema().GetFields(), new(int32))
-	t := &sinkv1.DescribeTableResponse{Schema: def.GetSchema(), TableUuid: rand.Text(), Location: location, FormatVersion: 1}
+	t := &sinkv1.DescribeTableResponse{Schema: def.GetSchema(), TableUuid: rand.Text(), Location: location, FormatVersion: 1, Properties: def.GetProperties()}
 	for _, p := range def.GetPartition() {
 		at := slices.IndexFunc(def.GetSchema().GetFields(), func(f *planv1.Field) bool { return f.GetName() == p.GetColumn() })
 		if at < 0 || p.GetTransform() != planv1.TransformKind_TRANSFORM_KIND_IDENTITY {
@@ -280,6 +284,10 @@ func (e *entry) follow(h *head, req *sinkv1.CommitRequest, replaced []string) er
 		case is:
 			e.Remove = append(e.Remove, f.GetUri())
 		}
+	}
+	t := cmp.Or(e.Table, h.table)
+	if pad := t.GetProperties()["pad"]; pad != "" {
+		e.Pad = strings.Repeat("x", int(max(number64(pad), 0)))
 	}
 	return nil
 }
