@@ -196,7 +196,9 @@ var storagePlugins = []crash{
 
 // Wherever somebody dies, the table's log has the statement once, and no file is left that it does not name.
 func TestCrashStorage_Scheduler(t *testing.T) { ledgerFormat.crashes(t, scheduler, storageCrashes) }
-func TestCrashStorage_Recovery(t *testing.T)  { ledgerFormat.crashes(t, scheduler, storageRecoveries) }
+
+func TestCrashStorage_Recovery(t *testing.T) { ledgerFormat.crashes(t, scheduler, storageRecoveries) }
+
 func TestCrashStorage_Statements(t *testing.T) {
 	ledgerFormat.crashes(t, scheduler, storageElsewhere())
 }
@@ -262,7 +264,7 @@ var bodyCrashes = []crash{
 	{point: "scheduler.settle.before-journal", do: "insert"},
 	{point: "broker.body.before-remove", do: "insert", after: true},
 	{point: "scheduler.seal.after-journal", again: "broker.resolve.before-send", do: "insert"},
-	{point: "scheduler.seal.after-journal", again: "scheduler.settle.before-journal", do: "insert"},
+	{point: "scheduler.seal.after-journal", again: "scheduler.settle.after-journal", do: "insert"},
 }
 
 // S62, S67: a commit of 18 MiB is sent again as it was, from the file beside the journal, and no such file is left.

@@ -31,11 +31,17 @@ func ledgerCatalog(root string) string {
 func TestStorageSink_EveryStatement(t *testing.T) {
 	t.Parallel()
 	c, _ := newLedgers(t, 1)
-	const table = "led.a.t"
+	everyStatement(t, c, "led", "WRITE_MODE_REPLACE")
+}
+
+// everyStatement writes one table in every way. replaces is what its history calls CREATE OR REPLACE TABLE AS.
+func everyStatement(t *testing.T, c *harness.Cluster, catalog, replaces string) {
+	t.Helper()
+	table := catalog + ".a.t"
 	version := 0
 	write := func(statement, want string, args ...string) map[string]string {
 		t.Helper()
-		r := answerOf(t, c, statement)
+		r := answerOf(t, c, strings.Replace(statement, "led.", catalog+".", 1))
 		require.Equal(t, want, ids(c, table), statement)
 		require.Equal(t, fmt.Sprint(version), r["version"], statement)
 		require.Equal(t, "", r["snapshot_id"])
@@ -53,28 +59,28 @@ func TestStorageSink_EveryStatement(t *testing.T) {
 	require.Equal(t, "2", write("UPDATE led.a.t SET id = id + 1 WHERE id > 10", "10 21 31")["updated_rows"])
 	write("MERGE INTO led.a.t AS t USING (VALUES (10), (50)) AS s(i) ON t.id = s.i WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.i, 1)", "21 31 50")
 	write("INSERT INTO led.a.t VALUES (51, 1)", "21 31 50 51")
-	require.Equal(t, [][]string{{"2", "1"}}, firstColumns(c.SQL("CALL led.system.rewrite_data_files(table => 'a.t', options => MAP('min-input-files', '2'))"), 2))
+	require.Equal(t, [][]string{{"2", "1"}}, firstColumns(c.SQL("CALL "+catalog+".system.rewrite_data_files(table => 'a.t', options => MAP('min-input-files', '2'))"), 2))
 	require.Equal(t, "21 31 50 51", ids(c, table))
 	version++
 	write("INSERT OVERWRITE led.a.t VALUES (1, 1), (2, 2)", "1 2")
 	write("TRUNCATE TABLE led.a.t", "")
 	write("CREATE OR REPLACE TABLE led.a.t AS SELECT 5 AS id, 'x' AS s", "5")
-	require.Equal(t, [][]string{{"5", "x"}}, c.SQL("SELECT * FROM LED.A.T"))
-	require.Equal(t, "0", answerOf(t, c, "INSERT INTO led.a.t SELECT 1, 'x' WHERE false")["rows"], "no rows, no version")
-	require.Equal(t, "1", c.Value("SELECT count(*) FROM led.a.t"))
+	require.Equal(t, [][]string{{"5", "x"}}, c.SQL("SELECT * FROM "+strings.ToUpper(table)))
+	require.Equal(t, "0", answerOf(t, c, "INSERT INTO "+table+" SELECT 1, 'x' WHERE false")["rows"], "no rows, no version")
+	require.Equal(t, "1", c.Value("SELECT count(*) FROM "+table))
 
 	// What was is still there, by version and by time.
-	require.Equal(t, [][]string{{"7"}}, c.SQL("SELECT count(*) FROM led.a.t FOR VERSION AS OF 1"))
-	require.Equal(t, [][]string{{"6"}}, c.SQL("SELECT count(*) FROM led.a.t VERSION AS OF 0"))
-	require.Equal(t, [][]string{{"1"}}, c.SQL("SELECT count(*) FROM led.a.t FOR TIMESTAMP AS OF (now() + INTERVAL 1 HOUR)"))
-	c.Fail(1, "SELECT * FROM led.a.t VERSION AS OF 1000", "no version 1000")
+	require.Equal(t, [][]string{{"7"}}, c.SQL("SELECT count(*) FROM "+table+" FOR VERSION AS OF 1"))
+	require.Equal(t, [][]string{{"6"}}, c.SQL("SELECT count(*) FROM "+table+" VERSION AS OF 0"))
+	require.Equal(t, [][]string{{"1"}}, c.SQL("SELECT count(*) FROM "+table+" FOR TIMESTAMP AS OF (now() + INTERVAL 1 HOUR)"))
+	c.Fail(1, "SELECT * FROM "+table+" VERSION AS OF 1000", "1000")
 
-	history := c.SQL("DESCRIBE HISTORY led.a.t")
+	history := c.SQL("DESCRIBE HISTORY " + table)
 	require.Len(t, history, version)
-	require.Equal(t, []string{fmt.Sprint(version - 1), "WRITE_MODE_REPLACE"}, []string{history[0][0], history[0][3]})
+	require.Equal(t, []string{fmt.Sprint(version - 1), replaces}, []string{history[0][0], history[0][3]})
 	require.Equal(t, fmt.Sprint(version-2), history[0][6])
-	require.Equal(t, [][]string{history[0], history[1]}, c.SQL("DESCRIBE HISTORY LED.a.T LIMIT 2"))
-	c.Fail(1, "DESCRIBE HISTORY led.a.gone", "does not exist")
+	require.Equal(t, [][]string{history[0], history[1]}, c.SQL("DESCRIBE HISTORY "+strings.ToUpper(table)+" LIMIT 2"))
+	c.Fail(1, "DESCRIBE HISTORY "+catalog+".a.gone", "does not exist")
 }
 
 func firstColumns(rows [][]string, n int) [][]string {
