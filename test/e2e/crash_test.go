@@ -187,7 +187,7 @@ type crashStage struct {
 }
 
 func newCrashStage(t *testing.T, points []string, catalogs string) *crashStage {
-	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
+	s := &crashStage{sinks: 1 + strings.Count(catalogs, "type: sink") + strings.Count(catalogs, "type: delta"), faults: harness.NewFaults(t), states: map[string]schedulerv1.JobState{}}
 	s.env = s.faults.Env(points...)
 	raw := t.TempDir()
 	s.input = harness.Bulky(t, raw, bulkFiles, bulkRows)

@@ -28,6 +28,7 @@ func Build(dir string) error {
 		{"signet-executor", "./cmd/signet-executor", "1"},
 		{"plugins/signet-sink-iceberg", "./cmd/signet-sink-iceberg", "0"},
 		{"plugins/signet-sink-minimal", "./examples/sinks/minimal", "0"},
+		{"plugins/signet-sink-ledger", "./test/sinks/ledger", "0"},
 	} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, b.out), b.pkg)
 		cmd.Dir, cmd.Env = Root(), append(os.Environ(), "CGO_ENABLED="+b.cgo)
