@@ -269,8 +269,26 @@ func checkRange(l *Leaf, r *Range, values int64, years bool) string {
 	return ""
 }
 
+const pagesOfV2 = "its pages are of version 2, and the table's of version 1"
+
+// checkKinds believes what a footer says of the kinds of a chunk's pages. It is for objects, of which each header is a request: writers begin a page every 20,000 rows.
+func checkKinds(pages []footer.EncodingStats, rules Rules) string {
+	for _, p := range pages {
+		switch {
+		case p.Page == footer.DataPageV2 && !rules.V2:
+			return pagesOfV2
+		case p.Page != footer.DictionaryPage && !allowedEncoding(p.Encoding, rules.V2):
+			return fmt.Sprintf("encoding %s is not of the table's version of Parquet", p.Encoding)
+		}
+	}
+	return ""
+}
+
 // checkPages walks over the headers of a chunk's pages: they must fill it exactly, and hold as many values as it says.
 func (in *Input) checkPages(c *footer.Chunk, rules Rules) string {
+	if in.from != nil && len(c.Pages) > 0 {
+		return checkKinds(c.Pages, rules)
+	}
 	const damaged = "its pages do not add up to the column"
 	values := int64(0)
 	end := c.Start() + c.Compressed
@@ -282,7 +300,7 @@ func (in *Input) checkPages(c *footer.Chunk, rules Rules) string {
 		}
 		switch {
 		case p.Type == footer.DataPageV2 && !rules.V2:
-			return "its pages are of version 2, and the table's of version 1"
+			return pagesOfV2
 		case p.Type == footer.DictionaryPage && at != c.Start(), p.Type == footer.IndexPage, at == c.DataOffset && p.Type == footer.DictionaryPage && c.DictOffset > 0:
 			return damaged
 		case p.Type != footer.DictionaryPage && !allowedEncoding(p.Encoding, rules.V2):

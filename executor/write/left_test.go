@@ -157,3 +157,27 @@ func TestLeft_WhatIsFetched(t *testing.T) {
 		})
 	}
 }
+
+// What a footer says of the kinds of pages is believed of files that were left, and held against the table's rules.
+func TestLeft_KindsOfPages(t *testing.T) {
+	src := parquetFile(t, plainRows, zstd)
+	for name, c := range map[string]struct {
+		kinds []footer.EncodingStats
+		made  int
+	}{
+		"none":             {nil, 1},
+		"of version 1":     {[]footer.EncodingStats{{Page: footer.DictionaryPage, Encoding: footer.Plain, Count: 1}, {Page: footer.DataPage, Encoding: footer.RLEDictionary, Count: 2}}, 1},
+		"of version 2":     {[]footer.EncodingStats{{Page: footer.DataPageV2, Encoding: footer.Plain, Count: 1}}, 0},
+		"another encoding": {[]footer.EncodingStats{{Page: footer.DataPage, Encoding: footer.DeltaBinaryPacked, Count: 1}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := refooted(t, src, func(f *footer.File) {
+				for n := range f.Groups {
+					f.Groups[n].Chunks[1].Pages = c.kinds
+				}
+			})
+			_, s := plainTable(t).from(t, "SELECT * FROM v", file).runLeft(t, 1)
+			require.Equal(t, c.made, s.made)
+		})
+	}
+}
