@@ -112,3 +112,10 @@ func TestJava_OAuth2(t *testing.T) {
 	require.ErrorContains(t, err, "invalid_client")
 	require.NotContains(t, err.Error(), "canary")
 }
+
+// The server loses changes of transactions that race (I9), and answers that they are done.
+func TestJava_Transactions(t *testing.T) {
+	catalogtest.RunTransactions(t, javaQuirks, true, func(t *testing.T) catalog.Catalog {
+		return openJava(t, restfixture.Start(t, "file://"+t.TempDir()))
+	})
+}

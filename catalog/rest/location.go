@@ -16,8 +16,9 @@ import (
 	"github.com/signet-io/signet/internal/uri"
 )
 
-// probe is the schema of tables that are staged only to learn where they would lie.
-const probe = `{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":false,"type":"int"}]}`
+// probes are the schemas of tables that are staged only to learn where they would lie. A server may build the table on what was staged, so that an empty one leaves least behind; one
+// that does not take it gets another.
+var probes = []string{`{"type":"struct","schema-id":0,"fields":[]}`, `{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":false,"type":"int"}]}`}
 
 // DefaultLocation implements catalog.Catalog. Where the server says where it would put the table, that decides; otherwise the namespace's location, or
 // a warehouse that is a location. A directory that holds something gets a suffix: files of a dropped table stay, and may still be read.
@@ -71,8 +72,18 @@ func (c *Catalog) plainLocation(ctx context.Context, id catalog.Ident) (string, 
 }
 
 // stage sends what would make a table, but for making it. An empty location leaves that to the server.
-func (c *Catalog) stage(ctx context.Context, s *settings, id catalog.Ident, location string) (*answer, error) {
-	body, err := json.Marshal(creation{Name: id.Table(), Location: location, Schema: json.RawMessage(probe), Stage: true, Properties: map[string]string{"format-version": "2"}})
+func (c *Catalog) stage(ctx context.Context, s *settings, id catalog.Ident, location string) (a *answer, err error) {
+	for _, probe := range probes {
+		a, err = c.stageAs(ctx, s, id, location, probe)
+		if err != nil || a.status != http.StatusBadRequest && a.status != http.StatusUnprocessableEntity {
+			break
+		}
+	}
+	return a, err
+}
+
+func (c *Catalog) stageAs(ctx context.Context, s *settings, id catalog.Ident, location, schema string) (*answer, error) {
+	body, err := json.Marshal(creation{Name: id.Table(), Location: location, Schema: json.RawMessage(schema), Stage: true, Properties: map[string]string{"format-version": "2"}})
 	if err != nil {
 		return nil, err
 	}

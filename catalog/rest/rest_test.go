@@ -14,3 +14,10 @@ func TestServer_Conformance(t *testing.T) {
 		return s.open(t, s.url)
 	})
 }
+
+func TestServer_Transactions(t *testing.T) {
+	catalogtest.RunTransactions(t, catalogtest.Quirks{}, false, func(t *testing.T) catalog.Catalog {
+		s := newServer(t)
+		return s.open(t, s.url)
+	})
+}

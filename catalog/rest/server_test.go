@@ -30,6 +30,7 @@ type server struct {
 	config  string // the answer to /v1/config
 	noStage bool
 	noETag  bool
+	loses   []string                             // tables whose changes in a transaction it forgets
 	loose   bool                                 // takes an append to an empty table also when the table is empty no longer, and what was there is lost
 	vend    func(location string) map[string]any // what goes with a table for who asks for credentials; nil: nothing
 
@@ -82,6 +83,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
+	case path[0] == "transactions":
+		s.transact(w, r)
 	case path[0] == "config":
 		_, _ = w.Write([]byte(s.config))
 	case len(path) == 1 && r.Method == http.MethodGet:

@@ -135,6 +135,7 @@ func (c Config) logFile(n int) string {
 // passed are the only variables that an executor inherits. SIGNET_FAILPOINTS is among them so that tests reach its fault points.
 var passed = []string{
 	"PATH", "HOME", "USER", "TMPDIR", "TZ", "LANG", "LC_ALL", "SIGNET_FAILPOINTS", "GOCOVERDIR", "GOTRACEBACK", "GOMAXPROCS", "GODEBUG",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", // whom to trust for object stores and web servers
 	// Where to send traces; headers are not among them, since they hold the collector's token.
 	"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
 	"OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG", "OTEL_BSP_SCHEDULE_DELAY",

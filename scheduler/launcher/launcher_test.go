@@ -74,6 +74,7 @@ func read(t *testing.T, path string) string {
 func TestStart_PassesNothingSecret(t *testing.T) {
 	t.Setenv("SIGNET_CATALOG_PASSWORD", "canary")
 	t.Setenv("TZ", "UTC")
+	t.Setenv("SSL_CERT_FILE", "/ca.pem")
 	out := filepath.Join(t.TempDir(), "out")
 	l, err := launcher.Start(config(t, fmt.Sprintf(`
 { env; echo "args: $*"; echo "stdin: $(cat)"; echo "group: $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) pid: $$"
@@ -85,6 +86,7 @@ exec sleep 1000`, out)))
 	require.NotContains(t, got, "canary")
 	require.NotContains(t, got, "SIGNET_CATALOG_PASSWORD")
 	require.Contains(t, got, "TZ=UTC")
+	require.Contains(t, got, "SSL_CERT_FILE=/ca.pem", "whom it trusts is no secret")
 	require.Contains(t, got, "--scheduler 127.0.0.1:7070")
 	require.NotContains(t, strings.SplitN(got, "args:", 2)[1][:200], "join-me")
 	require.Contains(t, got, "token: join-me")

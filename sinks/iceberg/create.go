@@ -95,17 +95,27 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 	if d.location = t.defaultLocation; d.location == "" {
 		return nil, sdk.Refuse(sdk.Permanent, "table %s: the host does not say where it should be", tableName(req.GetTable()))
 	}
-	id, err := uuid.NewRandom()
-	if err != nil {
+	if d.uuid, err = newUUID(d.location); err != nil {
 		return nil, err
 	}
-	d.uuid = id.String()
 	spec, err := newSpec(d.layout, &creation{SortOrder: d.order.JSON, Properties: d.properties})
 	if err != nil {
 		return nil, permanent(req.GetTable(), err)
 	}
 	spec.Warnings = append(d.warnings, spec.GetWarnings()...)
 	return &sinkv1.PrepareWriteResponse{Spec: spec}, nil
+}
+
+// newUUID is that of a new table. A catalog may have put it into the place that it offers for the table (…/name-UUID), and knows its offer again by it alone: SeaweedFS vends
+// credentials for another place to a table whose UUID is not the one it was staged with. No place is offered twice; any other gets a random one.
+func newUUID(location string) (string, error) {
+	if n := len(location) - 36; n > 0 && (location[n-1] == '-' || location[n-1] == '_' || location[n-1] == '/') {
+		if id, err := uuid.Parse(location[n:]); err == nil && id != uuid.Nil {
+			return id.String(), nil
+		}
+	}
+	id, err := uuid.NewRandom()
+	return id.String(), err
 }
 
 // sameLocation takes the spellings of one place for the same: a local path and its URI, s3a:// and s3://.
