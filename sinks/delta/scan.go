@@ -10,6 +10,7 @@ import (
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/plugins/sdk"
+	"github.com/signet-io/signet/sinks/delta/internal/skip"
 	"github.com/signet-io/signet/sinks/delta/log"
 	"github.com/signet-io/signet/sinks/delta/log/partition"
 	"github.com/signet-io/signet/sinks/delta/log/schema"
@@ -90,8 +91,8 @@ type scan struct {
 	table       *table
 	schema      *planv1.Schema
 	columns     partition.Columns
-	constantIDs []int32 // of the partition columns, which files do not hold
-	filter      *filter // nil: none
+	constantIDs []int32      // of the partition columns, which files do not hold
+	filter      *skip.Filter // nil: none
 	partitions  bool
 	spec        int32
 }
@@ -118,10 +119,10 @@ func newScan(t *table, req *sinkv1.PlanScanRequest) (*scan, error) {
 func (sc *scan) file(a *log.Add) (*sinkv1.ScanFile, error) {
 	f := &sinkv1.ScanFile{Uri: resolve(sc.table.location, a.Path), SizeBytes: a.Size, SpecId: sc.spec, RecordCount: -1}
 	if sc.filter != nil {
-		if !sc.filter.inclusive(a) {
+		if !sc.filter.Inclusive(a) {
 			return nil, nil
 		}
-		f.Matched = sc.filter.strict(a)
+		f.Matched = sc.filter.Strict(a)
 	} else {
 		f.Matched = true
 	}

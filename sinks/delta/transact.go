@@ -101,7 +101,7 @@ func (p *plan) removals(tx *transaction.Transaction, base *log.Snapshot, b *batc
 			if err != nil {
 				return err
 			}
-			tx.Reads = transaction.Reads{Match: func(a *log.Add) bool { return f.inclusive(a) }}
+			tx.Reads = transaction.Reads{Match: f.Inclusive}
 		}
 		return p.replacedFiles(tx, b)
 	case scope.GetAll():
@@ -133,13 +133,13 @@ func (p *plan) overwriteWhere(tx *transaction.Transaction, base *log.Snapshot) e
 	if err != nil {
 		return err
 	}
-	tx.Operation = transaction.Overwritten(p.PartitionBy, f.text, false)
-	tx.Reads = transaction.Reads{Match: func(a *log.Add) bool { return f.inclusive(a) }}
+	tx.Operation = transaction.Overwritten(p.PartitionBy, f.SQL(), false)
+	tx.Reads = transaction.Reads{Match: f.Inclusive}
 	for a := range base.Files() {
 		switch {
-		case f.strict(a):
+		case f.Strict(a):
 			tx.Removes = append(tx.Removes, a)
-		case f.inclusive(a):
+		case f.Inclusive(a):
 			return fmt.Errorf("%w: data file %s may hold rows that the condition covers and rows that it does not; DELETE the rows instead, or write the condition over partition columns",
 				transaction.ErrInvalid, a.Path)
 		}

@@ -267,8 +267,11 @@ func (b *builder) comparison(k *planv1.Comparison) (node, error) {
 		return wrong("a %s has no prefix", c.t)
 	}
 	for i, v := range k.GetValues() {
-		// A time that no table holds can be compared with all the same.
-		if out.values[i], err = b.convert(c.t, v); err != nil && !(temporal(c.t.Kind) && out.values[i].Kind() == value.Integer) || out.values[i].IsNull() {
+		out.values[i], err = b.convert(c.t, v)
+		if temporal(c.t.Kind) && out.values[i].Kind() == value.Integer {
+			err = nil // a time that no table holds can be compared with all the same
+		}
+		if err != nil || out.values[i].IsNull() {
 			return wrong("comparison with a value that is none of a %s (%v)", c.t, err)
 		}
 	}
