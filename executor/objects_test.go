@@ -118,8 +118,12 @@ func TestExecutor_AccessThatIsRefused(t *testing.T) {
 			n++
 			return &executorv1.Access{Error: &planv1.Error{Class: class, Message: "not today"}}
 		}
-		g.launch(remoteTask(t, 1, "SELECT 1"))
+		task := remoteTask(t, 1, "SELECT 1")
+		g.launch(task)
 		st := next(t, g.statuses, "status")
+		for st.GetAttempt().GetAttemptId() != task.GetAttemptId() { // of the one before, repeated
+			st = next(t, g.statuses, "status")
+		}
 		require.Equal(t, planv1.ErrorClass_ERROR_CLASS_IO, st.GetError().GetClass())
 		require.Contains(t, st.GetError().GetMessage(), "not today")
 	}
