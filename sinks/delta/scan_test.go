@@ -178,3 +178,16 @@ func TestX13Features(t *testing.T) {
 		require.Nil(t, a.Metadata)
 	}
 }
+
+// Columns by which others cluster the rows have statistics, however many come before them.
+func TestClusteredColumnsHaveStatistics(t *testing.T) {
+	b := newBench(t)
+	d := definition(false)
+	d.Properties = map[string]string{"delta.dataSkippingNumIndexedCols": "0"}
+	b.create(d)
+	require.Empty(t, b.prepare(appending()).GetFiles().GetMetrics())
+	b.foreign(1, `{"domainMetadata":{"domain":"delta.clustering","configuration":"{\"clusteringColumns\":[[\"id\"]]}","removed":false}}`)
+	require.Len(t, b.prepare(appending()).GetFiles().GetMetrics(), 1)
+	b.add(file("a", 7))
+	require.Contains(t, *b.actions(2)[2].Add.Stats, `"minValues":{"id":7}`)
+}
