@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -29,6 +31,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	objects map[string][]byte
+	times   map[string]time.Time
 	commits []*hostv1.CommitPoint // that landed, in order
 	asked   int
 	fenced  bool
@@ -38,7 +41,7 @@ type Host struct {
 
 // NewHost makes a host of an empty location.
 func NewHost(location string) *Host {
-	return &Host{Location: location, Lease: rand.Text(), objects: map[string][]byte{}, lose: map[int]bool{}}
+	return &Host{Location: location, Lease: rand.Text(), objects: map[string][]byte{}, times: map[string]time.Time{}, lose: map[int]bool{}}
 }
 
 // Register registers Catalog and Storage.
@@ -72,7 +75,21 @@ func (h *Host) Fence(on bool) {
 func (h *Host) Put(uri string, body []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.objects[uri] = body
+	h.objects[uri], h.times[uri] = body, time.Now()
+}
+
+// Body is an object as it is; nil: there is none.
+func (h *Host) Body(uri string) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.objects[uri]
+}
+
+// Touch sets the time at which an object was made.
+func (h *Host) Touch(uri string, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.times[uri] = at
 }
 
 // Objects lists what exists.
@@ -157,7 +174,33 @@ func (s storageService) Get(req *hostv1.GetRequest, out hostv1.Storage_GetServer
 
 func (s storageService) Head(ctx context.Context, req *hostv1.HeadRequest) (*hostv1.HeadResponse, error) {
 	body, err := s.object(ctx, req.GetUri())
-	return &hostv1.HeadResponse{Size: int64(len(body)), Etag: strconv.Itoa(len(body))}, err
+	return &hostv1.HeadResponse{Size: int64(len(body)), Etag: etag(body), MtimeMillis: s.h.info(req.GetUri()).GetMtimeMillis()}, err
+}
+
+// ReplaceIf replaces what the suite takes for a hint: any object.
+func (s storageService) ReplaceIf(ctx context.Context, req *hostv1.ReplaceIfRequest) (*hostv1.ReplaceIfResponse, error) {
+	if err := s.h.admit(ctx, req.GetUri()); err != nil {
+		return nil, err
+	}
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	body, ok := s.h.objects[req.GetUri()]
+	if ok != (req.GetEtag() != "") || ok && etag(body) != req.GetEtag() {
+		return nil, refuse(sdk.Conflict, "%s is another one by now", req.GetUri())
+	}
+	s.h.objects[req.GetUri()], s.h.times[req.GetUri()] = bytes.Clone(req.GetData()), time.Now()
+	return &hostv1.ReplaceIfResponse{Etag: etag(req.GetData())}, nil
+}
+
+func etag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+func (h *Host) info(uri string) *hostv1.ObjectInfo {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &hostv1.ObjectInfo{Uri: uri, Size: int64(len(h.objects[uri])), MtimeMillis: h.times[uri].UnixMilli()}
 }
 
 func (s storageService) List(req *hostv1.ListRequest, out hostv1.Storage_ListServer) error {
@@ -167,7 +210,7 @@ func (s storageService) List(req *hostv1.ListRequest, out hostv1.Storage_ListSer
 	resp := &hostv1.ListResponse{}
 	for _, uri := range s.h.Objects() {
 		if strings.HasPrefix(uri, req.GetPrefix()+"/") {
-			resp.Objects = append(resp.Objects, &hostv1.ObjectInfo{Uri: uri})
+			resp.Objects = append(resp.Objects, s.h.info(uri))
 		}
 	}
 	return out.Send(resp)
@@ -221,7 +264,7 @@ func (h *Host) put(uri string, body []byte, point *hostv1.CommitPoint) error {
 	case exists:
 		return refuse(sdk.Exists, "%s exists", uri)
 	}
-	h.objects[uri] = bytes.Clone(body)
+	h.objects[uri], h.times[uri] = bytes.Clone(body), time.Now()
 	if point != nil {
 		h.commits = append(h.commits, point)
 	}

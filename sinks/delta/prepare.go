@@ -13,6 +13,7 @@ import (
 	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/delta/log"
 	"github.com/signet-io/signet/sinks/delta/log/schema"
+	"github.com/signet-io/signet/sinks/delta/log/stats"
 )
 
 // PrepareWrite implements sdk.Sink.
@@ -54,6 +55,13 @@ func (s *Sink) PrepareWrite(ctx context.Context, req *sinkv1.PrepareWriteRequest
 	if !t.missing {
 		if err := st.writable(t.Snapshot); err != nil {
 			return nil, permanent(ref, err)
+		}
+	}
+	if st.Define == nil {
+		if d, ok := t.Domains()[domainClustering]; ok {
+			if st.Clustered, err = stats.Clustering(d.Configuration); err != nil {
+				return nil, permanent(ref, err)
+			}
 		}
 	}
 	spec, err := st.spec(req, metadata)
@@ -119,7 +127,6 @@ func (st *state) spec(req *sinkv1.PrepareWriteRequest, m *log.Metadata) (*planv1
 		Warnings: warnings, CreatesTable: st.Mode == sinkv1.WriteMode_WRITE_MODE_CREATE, Scope: req.GetScope(), AddsFiles: req.GetAddFiles() != nil,
 	}
 	w.Partition = partitionFields(w.GetSchema(), st.PartitionBy)
-	st.Duplicates = req.GetAddFiles().GetCheckDuplicates()
 	if st.Mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
 		w.RowChanges, st.Operation = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE, req.GetOperation()
 	}
@@ -133,6 +140,9 @@ func (st *state) spec(req *sinkv1.PrepareWriteRequest, m *log.Metadata) (*planv1
 	w.SinkState, err = json.Marshal(st)
 	return w, err
 }
+
+// domainClustering says by which columns other writers cluster the table's rows: each file has to have their statistics.
+const domainClustering = "delta.clustering"
 
 // firstPartitionField is the id of the first partition field; Delta has none.
 const firstPartitionField = 1000

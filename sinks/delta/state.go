@@ -27,8 +27,8 @@ type state struct {
 	SchemaText  string            `json:"schema"`
 	PartitionBy []string          `json:"partition,omitempty"`
 	Statistics  map[string]string `json:"statistics,omitempty"` // properties by which statistics are chosen
-	Duplicates  bool              `json:"check_duplicates,omitempty"`
-	Define      *definition       `json:"define,omitempty"` // the table that the commit creates, or replaces the present one by
+	Clustered   [][]string        `json:"clustered,omitempty"`  // columns that statistics have in any case
+	Define      *definition       `json:"define,omitempty"`     // the table that the commit creates, or replaces the present one by
 }
 
 // plan is a write spec with its state, read.

@@ -16,9 +16,9 @@ const defaultPrefix = 32
 
 // layout says which columns the files' statistics have. Properties that cannot be understood are the table's defaults.
 func (st *state) layout(s *schema.Schema) (*stats.Layout, error) {
-	l, err := stats.NewLayout(s, st.PartitionBy, st.Statistics)
+	l, err := stats.NewLayout(s, st.PartitionBy, st.Statistics, st.Clustered...)
 	if err != nil {
-		l, _ = stats.NewLayout(s, st.PartitionBy, nil)
+		l, _ = stats.NewLayout(s, st.PartitionBy, nil, st.Clustered...)
 	}
 	return l, err
 }
