@@ -25,6 +25,7 @@ type catalogEntry struct {
 	stores  storage.Opener  // storage sinks; nil: storage.Local
 
 	sessions *sessions // of attempts; nil: single requests are signed for them
+	implied  bool      // nothing configures it: it is left out where its sink is not installed
 }
 
 // deltaLog is the directory of a Delta table's log.
@@ -45,13 +46,16 @@ func (t *target) ref() *sinkv1.TableRef {
 
 func (t *target) String() string {
 	n := len(t.ident) - 1
+	if t.isPlace() {
+		return sql.JoinName([]string{t.entry.name, t.ident[n]})
+	}
 	return sql.JoinName([]string{t.entry.name, schemaText(t.ident[:n]), t.ident[n]})
 }
 
 func (s *Server) openCatalogs(ctx context.Context) error {
 	s.catalogs = map[string]*catalogEntry{}
 	for name, c := range s.cfg.Catalogs {
-		e := &catalogEntry{name: name}
+		e := &catalogEntry{name: name, implied: c.Implied && c.Type == config.CatalogDelta}
 		switch c.Type {
 		case config.CatalogSink:
 			e.sink, e.root = c.Sink, strings.TrimSuffix(c.Root, "/")
@@ -91,6 +95,9 @@ func (e *catalogEntry) opener(id catalog.Ident) storage.Opener {
 
 // location is where a storage sink's table lies.
 func (e *catalogEntry) location(ident catalog.Ident) string {
+	if len(ident) == 1 { // it is the place itself
+		return ident[0]
+	}
 	return e.root + "/" + storage.TableDir(ident)
 }
 
@@ -132,8 +139,8 @@ func (s *Server) resolveTable(parts []string, j *job, does action) (*target, err
 		return nil, err
 	}
 	refused := s.permitTable(j, t, does)
-	if refused == nil {
-		return t, nil
+	if refused == nil || t.isPlace() {
+		return t, refused
 	}
 	n := len(t.ident) - 1
 	ns, err := s.findSchema(j.ctx, t.entry, t.ident[:n]) // a permission may be for the schema that the name means but for case
@@ -149,6 +156,10 @@ func (s *Server) resolveTable(parts []string, j *job, does action) (*target, err
 
 func (s *Server) namedTable(parts []string, j *job) (*target, error) {
 	preferred, schema := j.rec.DefaultCatalog, j.rec.DefaultSchema
+	if e := s.placeOf(j.owner, parts); e != nil {
+		ident, err := s.placed(e, parts[1])
+		return &target{entry: e, ident: ident}, err
+	}
 	var name string
 	rest := parts
 	switch {
@@ -176,7 +187,7 @@ func (s *Server) namedTable(parts []string, j *job) (*target, error) {
 func (s *Server) noSuchTable(ctx context.Context, t *target) error {
 	n := len(t.ident) - 1
 	near := "SHOW TABLES lists what is there"
-	if !s.allowed(t.who, t.entry, t.ident[:n], toRead) {
+	if t.isPlace() || !s.allowed(t.who, t.entry, t.ident[:n], toRead) {
 		return fail(codeNotFound, "", "table %s does not exist", t)
 	}
 	names, err := s.listTables(ctx, t.entry, t.ident[:n])

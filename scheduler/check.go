@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/scheduler/checkup"
 	"github.com/signet-io/signet/scheduler/config"
@@ -30,7 +31,7 @@ func Check(ctx context.Context, cfg *config.Config, only string, patience time.D
 	s := &Server{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	for _, name := range names {
 		c := cfg.Catalogs[name]
-		if c.Type == config.CatalogSink || c.Type == config.CatalogDelta {
+		if c.Type == config.CatalogSink {
 			report(checkup.Step{Catalog: name, Name: "storage", State: checkup.Skipped, Detail: "a storage sink's tables are its plugin's business"})
 			continue
 		}
@@ -78,6 +79,17 @@ func (s *Server) checkTarget(name string, c config.Catalog) checkup.Target {
 		cat, sessions, err := s.openCatalog(ctx, name, c)
 		role = sessions
 		return cat, err
+	}
+	if c.Type == config.CatalogDelta {
+		t.Warehouse = strings.TrimSuffix(c.Root, "/")
+		t.Storage = func(ctx context.Context, location string) (storage.Store, error) {
+			stores, sessions, err := openStores(c)
+			if err != nil {
+				return nil, err
+			}
+			role = sessions
+			return stores.Open(ctx, location)
+		}
 	}
 	if c.Credentials.RoleARN != "" && c.Credentials.Mode != config.CredentialsPresigned {
 		t.Session = func(ctx context.Context, prefix string) (map[string]string, error) {

@@ -38,11 +38,7 @@ func (e *catalogEntry) directories(ctx context.Context) ([][]string, error) {
 		if hidden(d) {
 			continue
 		}
-		var ns []string
-		for part := range strings.SplitSeq(d, ".") {
-			ns = append(ns, storage.UnescapeSegment(part))
-		}
-		out = append(out, ns)
+		out = append(out, schemaOfDirectory(d))
 	}
 	return out, nil
 }

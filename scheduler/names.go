@@ -17,7 +17,7 @@ import (
 // nil where there is no such table, or more than one.
 func (s *Server) respelt(ctx context.Context, t *target, err error) *target {
 	var f *jobFailure
-	if !errors.As(err, &f) || f.Code != codeNotFound {
+	if !errors.As(err, &f) || f.Code != codeNotFound || t.isPlace() {
 		return nil
 	}
 	n := len(t.ident) - 1
@@ -68,6 +68,9 @@ func schemaNamed(all [][]string, name []string) []string {
 
 // warnOfTwin tells who makes a table that another differs from in case only.
 func (s *Server) warnOfTwin(j *job, t *target) {
+	if t.isPlace() {
+		return
+	}
 	n := len(t.ident) - 1
 	tables, err := s.listTables(j.ctx, t.entry, t.ident[:n])
 	if err != nil || slices.Contains(tables, t.ident[n]) {

@@ -58,12 +58,12 @@ func (s *Server) permit(who string, e *catalogEntry, ns []string, a action, what
 
 // permitTable notes what a job does to a table, if it may.
 func (s *Server) permitTable(j *job, t *target, a action) error {
-	n := len(t.ident) - 1
-	if err := s.permit(j.owner, t.entry, t.ident[:n], a, "table "+t.String()); err != nil {
+	ns := t.entry.schemaOf(t.ident)
+	if err := s.permit(j.owner, t.entry, ns, a, "table "+t.String()); err != nil {
 		return err
 	}
 	t.who, t.does = j.owner, t.does|a
-	j.notePermit(t.entry.name, t.ident[:n], a)
+	j.notePermit(t.entry.name, ns, a)
 	return nil
 }
 

@@ -143,7 +143,8 @@ func (s *Server) restoreWrite(j *job) (*writeState, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{entry: entry, ident: append(append(catalog.Ident{}, r.Schema...), r.Table), who: j.owner, does: doneTo(j.rec.Does, r.Catalog, r.Schema)}
+	t := &target{entry: entry, ident: append(append(catalog.Ident{}, r.Schema...), r.Table), who: j.owner}
+	t.does = doneTo(j.rec.Does, r.Catalog, entry.schemaOf(t.ident))
 	w, err := newWriteState(s, j, t, sinkv1.WriteMode(r.Mode), spec, machine)
 	if err != nil {
 		return nil, err

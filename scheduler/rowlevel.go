@@ -88,7 +88,7 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 // ownName is the table's name as the statement has it, without the branch behind it.
 func ownName(name sql.Name, t *target) []string {
 	parts := name.Strings()
-	if last := len(parts) - 1; !strings.EqualFold(parts[last], t.ident[len(t.ident)-1]) {
+	if last := len(parts) - 1; !strings.EqualFold(parts[last], t.ident[len(t.ident)-1]) && !isPlace(parts[last]) {
 		return parts[:last]
 	}
 	return parts

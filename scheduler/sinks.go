@@ -80,12 +80,22 @@ func (s *Server) openSinks() error {
 				pc.SHA256 = l.SHA256[host.Platform()]
 			}
 		}
+		if c.implied && (lock != nil && pc.SHA256 == "" && !pc.Unlocked || notThere(pc.Path)) {
+			s.log.Warn("a catalog that nothing configures is left out: its sink is not installed", "catalog", c.name, "sink", c.sink, "directory", dir)
+			delete(s.catalogs, c.name)
+			continue
+		}
 		if pc.SHA256 == "" && !pc.Unlocked {
 			return fmt.Errorf("the sink %q of catalog %s is not in %s; `signet sink lock --dir %s` enters it, after you have made sure that it is the right one", c.sink, c.name, filepath.Join(dir, "plugins.lock"), dir)
 		}
 		s.sinks[c.sink] = &sinkEntry{host.NewSupervisor(pc, host.DefaultBackoff())}
 	}
 	return nil
+}
+
+func notThere(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // warmSinks starts the sinks, so that the first statement does not wait for them.
@@ -169,6 +179,11 @@ func (s *Server) lease(ctx context.Context, t *target, spec broker.LeaseSpec) (*
 	spec.Table, spec.Catalog, spec.Ident, spec.Sink, spec.Plugin = t.ref(), t.entry.catalog, t.ident, p.Describe(), t.entry.sink
 	spec.MarkerProperty, spec.DataPath = s.markerProperty(), s.dataPathRule(t.entry)
 	if t.entry.catalog == nil {
+		if t.isPlace() { // the configuration may be another since the statement was planned
+			if _, err := s.placed(t.entry, t.ident[0]); err != nil {
+				return nil, nil, err
+			}
+		}
 		spec.Location = t.entry.location(t.ident)
 		if spec.Store, err = t.entry.store(ctx, t.ident, spec.Location); err != nil {
 			return nil, nil, fmt.Errorf("table %s: %w", t, err)

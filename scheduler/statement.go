@@ -11,6 +11,7 @@ import (
 	schedulerv1 "github.com/signet-io/signet/api/scheduler/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/internal/uri"
 	"github.com/signet-io/signet/scheduler/broker"
 	"github.com/signet-io/signet/scheduler/journal"
 	"github.com/signet-io/signet/scheduler/plan"
@@ -465,6 +466,9 @@ func (s *Server) createTable(j *job, st *sql.CreateTable) error {
 
 // ensureSchema refuses a new table whose schema does not exist, and gives the schema's name the case that it has.
 func (s *Server) ensureSchema(ctx context.Context, t *target) error {
+	if t.isPlace() {
+		return nil
+	}
 	n := len(t.ident) - 1
 	found, err := s.findSchema(ctx, t.entry, t.ident[:n])
 	switch {
@@ -487,6 +491,11 @@ func (s *Server) dropTable(j *job, st *sql.DropTable) error {
 	t, err := s.resolveTable(st.Table.Strings(), j, toDrop)
 	if err != nil {
 		return err
+	}
+	if t.isPlace() {
+		if _, err := uri.Below(t.entry.root, t.ident[0]); err != nil {
+			return fail(codeUser, "remove it with the means of its store", "table %s: DROP TABLE removes the files of tables below the catalog's root, %s, only", t, t.entry.root)
+		}
 	}
 	if t.entry.log != "" {
 		switch existed, err := s.dropDirectory(j, t); {

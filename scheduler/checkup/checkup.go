@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/signet-io/signet/catalog"
+	"github.com/signet-io/signet/catalog/storage"
 )
 
 // State is how a step ended.
@@ -39,8 +40,10 @@ type Step struct {
 // Target is what is checked.
 type Target struct {
 	Name string
-	// Warehouse is the URI that new tables go below; "" if the catalog alone knows it.
+	// Warehouse is the URI that new tables go below; "" if the catalog alone knows it. With Storage it is the catalog's root.
 	Warehouse string
+	// Storage opens a place of a catalog that is nothing but storage; nil: Open opens the catalog.
+	Storage storage.OpenerFunc
 	// Open opens the catalog.
 	Open func(ctx context.Context) (catalog.Catalog, error)
 	// Endpoint and Region of the store, as they are configured.
@@ -115,6 +118,11 @@ func (r *run) warn(name, what, fix string) {
 func (r *run) setting(name string) string { return r.key + "." + name }
 
 func (r *run) catalog() {
+	if r.target.Storage != nil {
+		r.places = "root"
+		r.storage(r.target.Storage, r.target.Warehouse)
+		return
+	}
 	var c catalog.Catalog
 	if !r.step("open", "check "+r.setting("uri")+" and "+r.setting("secret")+", and that this machine reaches it", func() (_ string, err error) {
 		c, err = r.target.Open(r.ctx)
@@ -133,7 +141,7 @@ func (r *run) catalog() {
 	case r.target.Vended:
 		r.vended(c)
 	case strings.Contains(r.target.Warehouse, "://"):
-		r.storage(c, nil, r.target.Warehouse)
+		r.storage(func(ctx context.Context, location string) (storage.Store, error) { return c.Store(ctx, nil, location) }, r.target.Warehouse)
 	default:
 		r.skip("storage", "the catalog chooses a place for each table")
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
 	"github.com/signet-io/signet/internal/objects"
 	"github.com/signet-io/signet/internal/uri"
@@ -23,6 +22,7 @@ func (r *run) may(do, actions string) string {
 	if r.target.Vended {
 		who, do = "what the catalog's server gives has to allow the scheduler to ", strings.Replace(do, "below the warehouse", "below the table", 1)
 	}
+	do = strings.Replace(do, "below the warehouse", "below the "+r.places, 1)
 	text := who + do
 	if r.scheme == uri.S3 {
 		text += ": " + actions
@@ -56,13 +56,13 @@ func (p *place) name(rel string) string {
 	return name
 }
 
-// storage tries the store at a location: that of a table, with what the catalog gives for it, or without one that of the warehouse.
-func (r *run) storage(c catalog.Catalog, id catalog.Ident, location string) {
+// storage tries the store at a location: that of a table, with what the catalog gives for it, or that of the warehouse.
+func (r *run) storage(open storage.OpenerFunc, location string) {
 	p := &place{body: []byte("signet check\n"), mayList: true}
 	at, unparsed := uri.Parse(location)
 	r.scheme = at.Scheme
 	if !r.step("open storage", "check "+r.setting(r.places)+", and "+r.setting("properties")+" of the store", func() (_ string, err error) {
-		p.Store, err = c.Store(r.ctx, id, location)
+		p.Store, err = open(r.ctx, location)
 		return location, err
 	}) {
 		return
@@ -86,7 +86,7 @@ func (r *run) storage(c catalog.Catalog, id catalog.Ident, location string) {
 	}) {
 		return
 	}
-	r.step("write only what is not there", "storage sinks commit by it, and refuse a store without it: tables of Iceberg do not need it", func() (string, error) {
+	r.step("write only what is not there", "Delta tables and other storage sinks commit by it, and refuse a store without it: tables of Iceberg do not need it", func() (string, error) {
 		_, err := p.PutIfAbsent(r.ctx, p.file, bytes.NewReader([]byte("another")))
 		switch {
 		case errors.Is(err, storage.ErrExists):

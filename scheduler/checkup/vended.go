@@ -50,7 +50,9 @@ func (r *run) vended(c catalog.Catalog) {
 		return
 	}
 	r.target.Endpoint, r.target.Region = props[objects.Endpoint], props[objects.Region] // of the server's, or those that are configured
-	r.storage(c, t.Ident, t.Location)
+	r.storage(func(ctx context.Context, location string) (storage.Store, error) {
+		return c.Store(ctx, t.Ident, location)
+	}, t.Location)
 	if r.ok {
 		r.beyond(t, tables[1:], props)
 	}

@@ -115,6 +115,9 @@ type Catalog struct {
 	// Root of a sink or delta catalog: file:///dir, of a delta one also s3://bucket/prefix and the like; its tables are <root>/<namespace>/<table>.
 	Root string `koanf:"root"`
 
+	// Implied says that nobody wrote the entry: it is there because no catalog is configured.
+	Implied bool `koanf:"-"`
+
 	// Permissions, if there are any, are all that principals may do in the catalog. Without the key everybody may do everything.
 	Permissions []Permission `koanf:"permissions"`
 

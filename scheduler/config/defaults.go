@@ -92,7 +92,7 @@ func (c *Config) fill() {
 				URI:       "sqlite://" + filepath.Join(c.DataDir, "catalog.db"),
 				Warehouse: "file://" + filepath.Join(c.DataDir, "warehouse"),
 			},
-			"delta": {Type: CatalogDelta, Root: "file://" + filepath.Join(c.DataDir, "delta")},
+			"delta": {Type: CatalogDelta, Root: "file://" + filepath.Join(c.DataDir, "delta"), Implied: true},
 		}
 	}
 	for name, cat := range c.Catalogs {
