@@ -24,7 +24,7 @@ const typed = `{\"type\":\"struct\",\"fields\":[` +
 	`{\"name\":\"p\",\"type\":\"date\",\"nullable\":true,\"metadata\":{}},{\"name\":\"i\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{}},` +
 	`{\"name\":\"d\",\"type\":\"decimal(38,2)\",\"nullable\":true,\"metadata\":{}},{\"name\":\"t\",\"type\":\"timestamp\",\"nullable\":true,\"metadata\":{}},` +
 	`{\"name\":\"s\",\"type\":{\"type\":\"struct\",\"fields\":[{\"name\":\"x.y\",\"type\":\"double\",\"nullable\":true,\"metadata\":{}}]},\"nullable\":true,\"metadata\":{}},` +
-	`{\"name\":\"b\",\"type\":\"boolean\",\"nullable\":true,\"metadata\":{}}]}`
+	`{\"name\":\"b\",\"type\":\"boolean\",\"nullable\":true,\"metadata\":{}},{\"name\":\"e\",\"type\":\"string\",\"nullable\":true,\"metadata\":{}}]}`
 
 // full is a commit with one of everything that a checkpoint keeps, and of what it leaves out.
 func full(settings string) string {
@@ -37,7 +37,7 @@ func full(settings string) string {
 ` + fmt.Sprintf(`{"txn":{"appId":"new","version":9007199254740993,"lastUpdated":%d}}`, recent) + `
 {"domainMetadata":{"domain":"kept","configuration":"{}","removed":false}}
 {"domainMetadata":{"domain":"gone","configuration":"{}","removed":true}}
-{"add":{"path":"p%3D1/a%20b","partitionValues":{"p":"2024-02-29"},"size":9007199254740993,"modificationTime":1,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"i\":-1,\"d\":-123456789012345678901234567890123456.78,\"t\":\"1969-12-31T23:59:59.999Z\",\"s\":{\"x.y\":-0.5}},\"maxValues\":{\"i\":2147483647,\"d\":0.01,\"t\":\"2024-01-01T00:00:00.123Z\",\"s\":{\"x.y\":1e+300}},\"nullCount\":{\"i\":0,\"d\":1,\"t\":0,\"s\":{\"x.y\":0},\"b\":3}}","tags":{"k":null,"l":"v"},"deletionVector":{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":4,"sizeInBytes":40,"cardinality":6},"baseRowId":1,"defaultRowCommitVersion":2,"clusteringProvider":"c"}}
+{"add":{"path":"p%3D1/a%20b","partitionValues":{"p":"2024-02-29"},"size":9007199254740993,"modificationTime":1,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"i\":-1,\"d\":-123456789012345678901234567890123456.78,\"t\":\"1969-12-31T23:59:59.999Z\",\"s\":{\"x.y\":-0.5},\"e\":\"\"},\"maxValues\":{\"i\":2147483647,\"d\":0.01,\"t\":\"2024-01-01T00:00:00.123Z\",\"s\":{\"x.y\":1e+300}},\"nullCount\":{\"i\":0,\"d\":1,\"t\":0,\"s\":{\"x.y\":0},\"b\":3}}","tags":{"k":null,"l":"v"},"deletionVector":{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":4,"sizeInBytes":40,"cardinality":6},"baseRowId":1,"defaultRowCommitVersion":2,"clusteringProvider":"c"}}
 {"add":{"path":"null","partitionValues":{"p":null},"size":1,"modificationTime":1,"dataChange":true}}
 {"cdc":{"path":"_change_data/c","partitionValues":{},"size":1,"dataChange":false}}
 ` + fmt.Sprintf(`{"remove":{"path":"recent%%2C","deletionTimestamp":%d,"dataChange":true,"extendedFileMetadata":true,"partitionValues":{"p":null},"size":7,"stats":"s","tags":{"a":"b"}}}`, recent) + `

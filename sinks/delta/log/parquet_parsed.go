@@ -151,6 +151,8 @@ func (w *rowWriter) members(c *structColumns, node *jsonNode) {
 		case column.inner != nil:
 			inner := &rowWriter{b: b.(*array.StructBuilder)}
 			inner.row().members(column.inner, value)
+		case column.kind.Kind == schema.String && value.text != nil:
+			b.(*array.StringBuilder).Append(*value.text) // an empty bound is one, while an empty partition value is NULL
 		default:
 			_ = appendText(b, column.kind, value.text) // null, then
 		}
