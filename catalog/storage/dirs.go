@@ -31,13 +31,11 @@ func Dirs(ctx context.Context, s Store, prefixURI string) ([]string, error) {
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	client, key, err := located.Object(prefixURI)
+	client, key, err := located.Object(Join(prefixURI, "x")) // the location itself is no object
 	if err != nil {
 		return nil, err
 	}
-	if key = strings.TrimSuffix(key, "/"); key != "" {
-		key += "/"
-	}
+	key = strings.TrimSuffix(key, "x")
 	err = client.List(ctx, key, "/", func(i objects.Info) error {
 		if name, isDir := strings.CutSuffix(strings.TrimPrefix(i.Key, key), "/"); isDir && name != "" {
 			out = append(out, name)

@@ -63,9 +63,8 @@ func startOn(t testing.TB, server *weed.Server, executors int, config string, se
 		Executors:    executors,
 		Config:       config,
 		SchedulerEnv: []string{"TEST_STORE_KEY=" + w.server.AccessKey, "TEST_STORE_SECRET=" + w.server.SecretKey},
-		CatalogConfig: fmt.Sprintf("  s3:\n    type: sql\n    uri: sqlite://%s/s3.db\n    warehouse: s3://%s/wh\n    properties: {s3.endpoint: %q}\n"+
-			"    secret: {s3.access-key-id: {env: TEST_STORE_KEY}, s3.secret-access-key: {env: TEST_STORE_SECRET}}\n"+
-			"%s", t.TempDir(), bucket, w.server.Endpoint, role),
+		CatalogConfig: fmt.Sprintf("  s3:\n    type: sql\n    uri: sqlite://%s/s3.db\n    warehouse: s3://%s/wh\n%[3]s  delta:\n    type: delta\n    root: s3://%[2]s/delta\n%[3]s", t.TempDir(), bucket,
+			fmt.Sprintf("    properties: {s3.endpoint: %q}\n    secret: {s3.access-key-id: {env: TEST_STORE_KEY}, s3.secret-access-key: {env: TEST_STORE_SECRET}}\n%s", w.server.Endpoint, role)),
 	})
 	return w
 }
