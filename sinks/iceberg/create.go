@@ -95,7 +95,7 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 	if d.location = t.defaultLocation; d.location == "" {
 		return nil, sdk.Refuse(sdk.Permanent, "table %s: the host does not say where it should be", tableName(req.GetTable()))
 	}
-	if d.uuid, err = newUUID(d.location); err != nil {
+	if d.uuid, err = newUUID(d.location, req.GetTable().GetName()); err != nil {
 		return nil, err
 	}
 	spec, err := newSpec(d.layout, &creation{SortOrder: d.order.JSON, Properties: d.properties})
@@ -107,10 +107,11 @@ func (s *Sink) prepareCreate(ctx context.Context, h Host, req *sinkv1.PrepareWri
 }
 
 // newUUID is that of a new table. A catalog may have put it into the place that it offers for the table (…/name-UUID), and knows its offer again by it alone: SeaweedFS vends
-// credentials for another place to a table whose UUID is not the one it was staged with. No place is offered twice; any other gets a random one.
-func newUUID(location string) (string, error) {
+// credentials for another place to a table whose UUID is not the one it was staged with. No such place is offered twice. A UUID that belongs to the
+// table's name says nothing, since a name can be used again: like all others, the table gets a random one.
+func newUUID(location, name string) (string, error) {
 	if n := len(location) - 36; n > 0 && (location[n-1] == '-' || location[n-1] == '_' || location[n-1] == '/') {
-		if id, err := uuid.Parse(location[n:]); err == nil && id != uuid.Nil {
+		if id, err := uuid.Parse(location[n:]); err == nil && id != uuid.Nil && !strings.HasSuffix(name, location[n:]) {
 			return id.String(), nil
 		}
 	}

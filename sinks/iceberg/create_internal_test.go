@@ -16,13 +16,16 @@ func TestNewUUID(t *testing.T) {
 		"s3://warehouse/demo/u-00000000-0000-0000-0000-000000000000": "",
 		"s3://warehouse/demo/u-" + id + "-0a1b2c3d":                  "",
 	} {
-		got, err := newUUID(location)
+		got, err := newUUID(location, "u")
 		require.NoError(t, err)
 		require.Len(t, got, 36, location)
+		named, err := newUUID(location, "t-"+id)
+		require.NoError(t, err)
+		require.NotEqual(t, id, named, "it is the name's")
 		if want != "" {
 			require.Equal(t, want, got)
 		} else {
-			again, err := newUUID(location)
+			again, err := newUUID(location, "u")
 			require.NoError(t, err)
 			require.NotEqual(t, got, again, location)
 			require.NotEqual(t, id, got)
