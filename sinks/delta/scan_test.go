@@ -190,6 +190,10 @@ func TestClusteredColumnsHaveStatistics(t *testing.T) {
 	require.Len(t, b.prepare(appending()).GetFiles().GetMetrics(), 1)
 	b.add(file("a", 7))
 	require.Contains(t, *b.actions(2)[2].Add.Stats, `"minValues":{"id":7}`)
+	spec := b.prepare(&sinkv1.PrepareWriteRequest{Mode: sinkv1.WriteMode_WRITE_MODE_REPLACE, Definition: table(field("other", planv1.TypeKind_TYPE_KIND_DATE))})
+	b.land(spec, b.unit(spec, nil))
+	b.restart()
+	require.Len(t, b.prepare(appending()).GetFiles().GetMetrics(), 1, "of the new column: nothing is clustered any more")
 }
 
 // Of a file without statistics nobody knows the rows: the count is 0, as the scheduler and executors take it, and nothing is left out.
