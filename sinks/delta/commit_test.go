@@ -140,7 +140,7 @@ func TestD12OverwriteWhere(t *testing.T) {
 	b.add(file("d", 10, str("y"))) // elsewhere
 	b.land(spec, u)
 	require.ElementsMatch(t, []string{"b", "c", "d"}, b.names())
-	require.Equal(t, `p = "x"`, b.actions(3)[0].CommitInfo.OperationParameters["predicate"])
+	require.Equal(t, "p = 'x'", b.actions(3)[0].CommitInfo.OperationParameters["predicate"])
 
 	spec = b.prepare(overwriting(where(planv1.CompareOp_COMPARE_OP_LT, 1, integer(15))))
 	b.refusedCommit(spec, "may hold rows that the condition covers and rows that it does not", b.unit(spec, []*planv1.DataFile{file("e", 0, str("x"))}))

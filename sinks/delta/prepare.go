@@ -130,7 +130,6 @@ func (st *state) spec(req *sinkv1.PrepareWriteRequest, m *log.Metadata) (*planv1
 	if st.Mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
 		w.RowChanges, st.Operation = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE, req.GetOperation()
 	}
-	st.Isolation = m.Configuration[propIsolation]
 	st.Statistics = maps.Clone(m.Configuration)
 	maps.DeleteFunc(st.Statistics, func(k, _ string) bool { return !strings.HasPrefix(k, "delta.dataSkipping") })
 	if len(st.Statistics) == 0 {

@@ -117,7 +117,7 @@ func newScan(t *table, req *sinkv1.PlanScanRequest) (*scan, error) {
 
 // file is a data file of the version; nil: the filter leaves it out.
 func (sc *scan) file(a *log.Add) (*sinkv1.ScanFile, error) {
-	f := &sinkv1.ScanFile{Uri: resolve(sc.table.location, a.Path), SizeBytes: a.Size, SpecId: sc.spec, RecordCount: -1}
+	f := &sinkv1.ScanFile{Uri: resolve(sc.table.location, a.Path), SizeBytes: a.Size, SpecId: sc.spec}
 	if sc.filter != nil {
 		if !sc.filter.Inclusive(a) {
 			return nil, nil

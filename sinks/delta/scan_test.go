@@ -190,4 +190,18 @@ func TestClusteredColumnsHaveStatistics(t *testing.T) {
 	require.Len(t, b.prepare(appending()).GetFiles().GetMetrics(), 1)
 	b.add(file("a", 7))
 	require.Contains(t, *b.actions(2)[2].Add.Stats, `"minValues":{"id":7}`)
+	spec := b.prepare(&sinkv1.PrepareWriteRequest{Mode: sinkv1.WriteMode_WRITE_MODE_REPLACE, Definition: table(field("other", planv1.TypeKind_TYPE_KIND_DATE))})
+	b.land(spec, b.unit(spec, nil))
+	b.restart()
+	require.Len(t, b.prepare(appending()).GetFiles().GetMetrics(), 1, "of the new column: nothing is clustered any more")
+}
+
+// Of a file without statistics nobody knows the rows: the count is 0, as the scheduler and executors take it, and nothing is left out.
+func TestPlanScan_WithoutStatistics(t *testing.T) {
+	b := newBench(t)
+	b.foreign(0, foreignTable+`{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}`+"\n")
+	_, files, err := b.scan(&sinkv1.PlanScanRequest{Filter: compares(planv1.CompareOp_COMPARE_OP_EQ, 1, integer(1))})
+	require.NoError(t, err)
+	require.Zero(t, files["x"].GetRecordCount())
+	require.False(t, files["x"].GetMatched())
 }

@@ -22,7 +22,6 @@ var errState = errors.New("the write spec is not one that this sink has prepared
 type state struct {
 	Mode        sinkv1.WriteMode  `json:"mode"`
 	Operation   string            `json:"operation,omitempty"` // of a row-level write
-	Isolation   string            `json:"isolation,omitempty"` // of a write that depends on what it has read
 	Location    string            `json:"location"`
 	SchemaText  string            `json:"schema"`
 	PartitionBy []string          `json:"partition,omitempty"`

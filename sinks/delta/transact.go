@@ -89,6 +89,10 @@ func (p *plan) removals(tx *transaction.Transaction, base *log.Snapshot, b *batc
 	switch {
 	case p.Mode == sinkv1.WriteMode_WRITE_MODE_REPLACE:
 		tx.Overwrite(base)
+		if d, ok := base.Domains()[domainClustering]; ok { // it names columns of the table that was
+			d.Removed = true
+			tx.Domains = []log.DomainMetadata{d}
+		}
 		return nil
 	case p.Mode == sinkv1.WriteMode_WRITE_MODE_REWRITE:
 		tx.Rearranges, tx.Operation = true, transaction.Optimized()
