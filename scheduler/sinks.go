@@ -80,7 +80,7 @@ func (s *Server) openSinks() error {
 				pc.SHA256 = l.SHA256[host.Platform()]
 			}
 		}
-		if c.implied && (lock != nil && pc.SHA256 == "" && !pc.Unlocked || notThere(pc.Path)) {
+		if c.implied && (pc.SHA256 == "" && !pc.Unlocked || notThere(pc.Path)) {
 			s.log.Warn("a catalog that nothing configures is left out: its sink is not installed", "catalog", c.name, "sink", c.sink, "directory", dir)
 			delete(s.catalogs, c.name)
 			continue

@@ -27,16 +27,15 @@ func Dirs(ctx context.Context, s Store, prefixURI string) ([]string, error) {
 		})
 		return out, absentIsEmpty(err)
 	}
-	located, ok := s.(Located)
+	r, ok := s.(*remote)
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	client, key, err := located.Object(Join(prefixURI, "x")) // the location itself is no object
+	key, err := r.prefix(prefixURI) // which may be the store's own location
 	if err != nil {
 		return nil, err
 	}
-	key = strings.TrimSuffix(key, "x")
-	err = client.List(ctx, key, "/", func(i objects.Info) error {
+	err = r.client.List(ctx, key, "/", func(i objects.Info) error {
 		if name, isDir := strings.CutSuffix(strings.TrimPrefix(i.Key, key), "/"); isDir && name != "" {
 			out = append(out, name)
 		}

@@ -1,0 +1,60 @@
+package e2e_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signet-io/signet/test/harness"
+)
+
+// The embedded cluster has a Delta catalog beside lake where the sink for it is installed. Where it is not, lake works all the same.
+func TestEmbedded_DeltaBesideLake(t *testing.T) {
+	t.Parallel()
+	e := newEmbedded(t)
+	r := e.run("CREATE TABLE delta.demo.t AS SELECT range AS id FROM range(4); SELECT count(*) FROM delta.demo.t")
+	require.Equal(t, 0, r.Code, r.Err)
+	require.Contains(t, r.Out, "4")
+	require.FileExists(t, filepath.Join(e.dir, "delta", "demo", "t", "_delta_log", "00000000000000000000.json"))
+
+	without := t.TempDir()
+	for _, name := range []string{"plugins.lock", "signet-sink-iceberg"} {
+		b, err := os.ReadFile(filepath.Join(harness.Bin, "plugins", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(without, name), b, 0o755)) //nolint:gosec // it is run
+	}
+	other := newEmbedded(t)
+	r = harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + other.dir, "SIGNET_PLUGINS_DIR=" + without}, "sql", "--output", "csv",
+		"CREATE SCHEMA demo; CREATE TABLE demo.t AS SELECT 1 AS id; SHOW CATALOGS")
+	require.Equal(t, 0, r.Code, r.Err)
+	require.Contains(t, r.Out, "lake")
+	require.NotContains(t, r.Out, "delta")
+}
+
+// A drop that is cut off is finished by the next start: the table is gone, with all its files, and a new one of its name is empty.
+func TestDelta_DropIsCutOff(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"scheduler.drop.before", "scheduler.drop.aside"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			e := newEmbedded(t)
+			require.Equal(t, 0, e.run("CREATE TABLE delta.demo.t AS SELECT range AS id FROM range(4)").Code)
+			r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=" + point + "=kill"}, "sql", "DROP TABLE delta.demo.t")
+			require.NotEqual(t, 0, r.Code)
+			r = e.run("SHOW TABLES FROM delta.demo") // finishes what was begun, first
+			require.Equal(t, 0, r.Code, r.Err)
+			require.Equal(t, "table", strings.TrimSpace(r.Out))
+			require.NoError(t, filepath.WalkDir(filepath.Join(e.dir, "delta"), func(path string, d fs.DirEntry, err error) error {
+				require.False(t, err == nil && d.Type().IsRegular(), "%s is left", path)
+				return err
+			}))
+			r = e.run("CREATE TABLE delta.demo.t (id BIGINT); SELECT count(*) FROM delta.demo.t")
+			require.Equal(t, 0, r.Code, r.Err)
+			require.Contains(t, r.Out, "0")
+		})
+	}
+}
