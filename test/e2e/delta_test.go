@@ -125,4 +125,14 @@ func TestCrashDelta_Scheduler(t *testing.T) { deltaFormat.crashes(t, scheduler, 
 func TestCrashDelta_Recovery(t *testing.T) { deltaFormat.crashes(t, scheduler, storageRecoveries) }
 
 func TestCrashDelta_Statements(t *testing.T) { deltaFormat.crashes(t, scheduler, storageElsewhere()) }
-func TestCrashDelta_Plugin(t *testing.T)     { deltaFormat.crashes(t, plugin, storagePlugins) }
+func TestCrashDelta_Plugin(t *testing.T)     { deltaFormat.crashes(t, plugin, deltaPlugins) }
+
+var deltaPlugins = append([]crash{
+	{point: "delta.load.before", do: "insert"},
+	{point: "delta.load.before", passing: 1, do: "insert"},
+	{point: "delta.commit.before-send", do: "insert"},
+	{point: "delta.commit.after-send", do: "insert", after: true},
+	{point: "delta.checkpoint.before", do: "many", after: true},
+	{point: "delta.commit.before-send", do: "ctas"},
+	{point: "delta.commit.after-send", do: "replace", after: true},
+}, storagePlugins...)
