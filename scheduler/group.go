@@ -24,7 +24,7 @@ import (
 
 // groupKey is equal for commits that may share a snapshot: appends to one table under the same write spec. Empty: this one may not.
 func (w *writeState) groupKey(sink *sinkv1.DescribeResponse, staged *sinkv1.StageResponse) string {
-	if w.mode != sinkv1.WriteMode_WRITE_MODE_APPEND || w.spec.FormatVersion == 1 || w.spec.WapId != "" || w.spec.GetAddsFiles() || refBytes(staged) > maxGroupBytes/4 ||
+	if w.mode != sinkv1.WriteMode_WRITE_MODE_APPEND || w.target.entry.catalog != nil && w.spec.FormatVersion == 1 || w.spec.WapId != "" || w.spec.GetAddsFiles() || refBytes(staged) > maxGroupBytes/4 ||
 		!slices.Contains(sink.GetCapabilities(), sinkv1.Capability_CAPABILITY_GROUP_COMMIT) {
 		return ""
 	}

@@ -153,19 +153,25 @@ func ledgerOf(t *testing.T, root, table string) (out []string) {
 	return out
 }
 
-// 32 clients append to one table: some share a version, every row is there once, and every job has its marker and its version.
 func TestStorageSink_ManyAppendTogether(t *testing.T) {
 	t.Parallel()
-	const clients, each = 32, 5
 	c, root := newLedgers(t, 1)
-	c.SQL("CREATE TABLE led.a.t AS SELECT 0 AS id")
+	manyAppend(t, c, root, ledgerFormat)
+}
+
+// manyAppend has 32 clients append to one table: some share a version, every row is there once, and every job has its marker and its version.
+func manyAppend(t *testing.T, c *harness.Cluster, root string, f storageFormat) {
+	t.Helper()
+	const clients, each = 32, 5
+	table := f.catalog + ".a.t"
+	c.SQL("CREATE TABLE " + table + " AS SELECT CAST(0 AS BIGINT) AS id")
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	markers := map[string]string{} // version by marker
 	for i := range clients {
 		wg.Go(func() {
 			for n := range each {
-				r := c.Run("sql", "--quiet", "--output", "csv", fmt.Sprintf("INSERT INTO led.a.t VALUES (%d)", 1+i*each+n))
+				r := c.Run("sql", "--quiet", "--output", "csv", fmt.Sprintf("INSERT INTO %s VALUES (%d)", table, 1+i*each+n))
 				if r.Code != 0 {
 					t.Errorf("client %d: %s", i, r.Err)
 					return
@@ -182,14 +188,16 @@ func TestStorageSink_ManyAppendTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, [][]string{{fmt.Sprint(clients*each + 1), fmt.Sprint(clients*each + 1)}}, c.SQL("SELECT count(*), count(DISTINCT id) FROM led.a.t"))
+	require.Equal(t, [][]string{{fmt.Sprint(clients*each + 1), fmt.Sprint(clients*each + 1)}}, c.SQL("SELECT count(*), count(DISTINCT id) FROM "+table))
 	require.Len(t, markers, clients*each)
-	commits := ledgerOf(t, root, "t")
+	now := f.await(t, filepath.Join(root, "a", "t"))
+	require.Len(t, now.ids, clients*each+1)
+	commits := f.log(t, filepath.Join(root, "a", "t"))
 	require.Less(t, len(commits), clients*each, "none shared a version")
 	for marker, version := range markers {
 		var in []int
-		for n, body := range commits {
-			if strings.Contains(body, marker) {
+		for n, commit := range commits {
+			if slices.Contains(commit.markers, marker) {
 				in = append(in, n)
 			}
 		}
@@ -197,11 +205,17 @@ func TestStorageSink_ManyAppendTogether(t *testing.T) {
 	}
 }
 
-// VACUUM removes what no version needs any more, if it is old enough, and nothing else.
 func TestStorageSink_Vacuum(t *testing.T) {
 	t.Parallel()
 	c, root := newLedgers(t, 1)
-	c.SQL("CREATE TABLE led.a.t AS SELECT 1 AS id; INSERT OVERWRITE led.a.t VALUES (2)")
+	vacuums(t, c, root, "led")
+}
+
+// vacuums: VACUUM removes what no version needs any more, if it is old enough, and nothing else.
+func vacuums(t *testing.T, c *harness.Cluster, root, catalog string) {
+	t.Helper()
+	table, system := catalog+".a.t", "CALL "+catalog+".system."
+	c.SQL("CREATE TABLE " + table + " AS SELECT 1 AS id; INSERT OVERWRITE " + table + " VALUES (2)")
 	dir := filepath.Join(root, "a", "t")
 	young, old := filepath.Join(dir, "data", "young.parquet"), filepath.Join(dir, "data", "x", "old.parquet")
 	require.NoError(t, os.MkdirAll(filepath.Dir(old), 0o755))
@@ -215,22 +229,22 @@ func TestStorageSink_Vacuum(t *testing.T) {
 		}
 		return err
 	}))
-	require.Equal(t, [][]string{{"file://" + old}}, c.SQL("VACUUM led.a.t DRY RUN"), "the overwritten file was named until now")
-	require.Len(t, c.SQL("VACUUM led.a.t RETAIN 0 HOURS DRY RUN"), 3)
+	require.Equal(t, [][]string{{"file://" + old}}, c.SQL("VACUUM "+table+" DRY RUN"), "the overwritten file was named until now")
+	require.Len(t, c.SQL("VACUUM "+table+" RETAIN 0 HOURS DRY RUN"), 3)
 	require.FileExists(t, old)
-	c.Fail(1, "VACUUM led.a.t RETAIN 1 HOURS", "168 hours", "force => true")
-	c.Fail(1, "CALL led.system.remove_orphan_files(table => 'a.t', older_than => TIMESTAMP '2100-01-01 00:00:00')", "168 hours")
-	require.Equal(t, [][]string{{"file://" + old}}, c.SQL("VACUUM led.a.t"))
+	c.Fail(1, "VACUUM "+table+" RETAIN 1 HOURS", "168 hours", "force => true")
+	c.Fail(1, system+"remove_orphan_files(table => 'a.t', older_than => TIMESTAMP '2100-01-01 00:00:00')", "168 hours")
+	require.Equal(t, [][]string{{"file://" + old}}, c.SQL("VACUUM "+table))
 	require.NoFileExists(t, old)
-	require.Empty(t, c.SQL("VACUUM led.a.t"))
-	require.Equal(t, "2", ids(c, "led.a.t"))
-	require.Len(t, c.SQL("SELECT * FROM led.a.t VERSION AS OF 0"), 1)
+	require.Empty(t, c.SQL("VACUUM "+table))
+	require.Equal(t, "2", ids(c, table))
+	require.Len(t, c.SQL("SELECT * FROM "+table+" VERSION AS OF 0"), 1)
 
 	later := "older_than => TIMESTAMP '" + time.Now().Add(time.Minute).UTC().Format("2006-01-02 15:04:05") + "', force => true)"
-	require.Empty(t, c.SQL("CALL led.system.remove_orphan_files(table => 'a.t', location => 'file://"+dir+"/data/x', "+later))
-	c.Fail(1, "CALL led.system.remove_orphan_files(table => 'a.t', location => 'file://"+root+"', "+later, "not below table")
-	require.Len(t, c.SQL("CALL led.system.remove_orphan_files(table => 'a.t', "+later), 2)
+	require.Empty(t, c.SQL(system+"remove_orphan_files(table => 'a.t', location => 'file://"+dir+"/data/x', "+later))
+	c.Fail(1, system+"remove_orphan_files(table => 'a.t', location => 'file://"+root+"', "+later, "not below table")
+	require.Len(t, c.SQL(system+"remove_orphan_files(table => 'a.t', "+later), 2)
 	require.NoFileExists(t, young)
-	require.Equal(t, "2", ids(c, "led.a.t"))
-	c.Fail(1, "SELECT * FROM led.a.t VERSION AS OF 0", "")
+	require.Equal(t, "2", ids(c, table))
+	c.Fail(1, "SELECT * FROM "+table+" VERSION AS OF 0", "")
 }

@@ -27,6 +27,7 @@ func Build(dir string) error {
 		{"signet", "./cmd/signet", "0"},
 		{"signet-executor", "./cmd/signet-executor", "1"},
 		{"plugins/signet-sink-iceberg", "./cmd/signet-sink-iceberg", "0"},
+		{"plugins/signet-sink-delta", "./cmd/signet-sink-delta", "0"},
 		{"plugins/signet-sink-minimal", "./examples/sinks/minimal", "0"},
 		{"plugins/signet-sink-ledger", "./test/sinks/ledger", "0"},
 	} {

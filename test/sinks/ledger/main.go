@@ -143,7 +143,7 @@ func (ledger) PrepareWrite(ctx context.Context, req *sinkv1.PrepareWriteRequest)
 		return nil, err
 	}
 	t := h.table
-	spec := &planv1.WriteSpec{DataLocation: h.location + "/data", FormatVersion: 2, Files: &planv1.FileRules{Codec: "zstd"}}
+	spec := &planv1.WriteSpec{DataLocation: h.location + "/data", FormatVersion: 1, Files: &planv1.FileRules{Codec: "zstd"}}
 	switch create := req.GetMode() == sinkv1.WriteMode_WRITE_MODE_CREATE; {
 	case create && t != nil:
 		return nil, sdk.Refuse(sdk.Exists, "the table exists")
