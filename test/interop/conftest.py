@@ -97,7 +97,7 @@ def deltas(cluster, tmp_path_factory):
             for _ in range(3):
                 delta.append(f.path(t.name), matrix.arrow_table(t, f.take(t, delta.ROWS // 3)), t.partition)
         return f
-    script = [f"CREATE SCHEMA IF NOT EXISTS {delta.CATALOG}.{SCHEMA};"]
+    script = []
     for t in delta.TABLES:
         script.append(t.ddl(delta.CATALOG, SCHEMA) + ";")
         script += [f.insert(t, delta.ROWS // 3) for _ in range(3)]

@@ -27,7 +27,7 @@ class Race:
         self.cluster, self.spark, self.name, self.each = cluster, spark, name, each
         self.path = cluster.delta / "race" / name
         self.landed, self.failures, self.conflicts = [], [], collections.Counter()
-        cluster.sql(f"CREATE SCHEMA IF NOT EXISTS {delta.CATALOG}.race; CREATE TABLE {delta.CATALOG}.race.{name} (id BIGINT, who VARCHAR)")
+        cluster.sql(f"CREATE TABLE {delta.CATALOG}.race.{name} (id BIGINT, who VARCHAR)")
 
     def signet(self, writer: int):
         for n in range(self.each):

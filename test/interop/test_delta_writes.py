@@ -38,7 +38,7 @@ class Story:
         self.cluster, self.spark, self.name, self.rows = cluster, spark, f"{delta.CATALOG}.story.{name}", {}
         self.path = cluster.delta / "story" / name
         part = f" PARTITIONED BY ({partition})" if partition else ""
-        cluster.sql(f"CREATE SCHEMA IF NOT EXISTS {delta.CATALOG}.story; CREATE TABLE {self.name} ({COLUMNS}){part}{options}")
+        cluster.sql(f"CREATE TABLE {self.name} ({COLUMNS}){part}{options}")
 
     def put(self, ids):
         self.rows |= {i: row(i) for i in ids}
