@@ -83,7 +83,11 @@ def check_log(path: pathlib.Path):
 
 def delta_rs(path: pathlib.Path, sql: str = "SELECT * FROM t") -> list[dict]:
     """A query over the table t, by DataFusion, which leaves files out by the log's statistics."""
-    return pa.table(QueryBuilder().register("t", DeltaTable(str(path))).execute(sql)).to_pylist()
+    return delta_rs_table(path, sql).to_pylist()
+
+
+def delta_rs_table(path: pathlib.Path, sql: str = "SELECT * FROM t") -> pa.Table:
+    return pa.table(QueryBuilder().register("t", DeltaTable(str(path))).execute(sql))
 
 
 def append(path: pathlib.Path, data: pa.Table, partition=(), **options):
