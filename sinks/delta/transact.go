@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -187,9 +188,12 @@ func liveRows(a *log.Add) (int64, bool) {
 	return n, ok
 }
 
+// absolute begins paths of the log that are URIs (RFC 3986, section 3.1). A directory such as time=03:06 is none.
+var absolute = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/`)
+
 // resolve is the URI of a path of the log, which is relative to the table or a URI itself.
 func resolve(location, path string) string {
-	if i := strings.IndexAny(path, ":/"); i > 0 && path[i] == ':' || strings.HasPrefix(path, "/") {
+	if absolute.MatchString(path) {
 		return path
 	}
 	return location + "/" + path

@@ -7,6 +7,7 @@ import threading
 
 BIN = pathlib.Path(os.environ.get("SIGNET_BIN", "../../bin")).resolve()
 CATALOG = "lake"
+DELTA = "dl"
 
 
 class Cluster:
@@ -15,8 +16,10 @@ class Cluster:
         self.warehouse = directory / "warehouse"
         self.db = directory / "catalog.db"
         self.landing = directory / "landing"  # files that may stay where they are
+        self.delta = directory / "delta"  # the root of the Delta tables
         self.warehouse.mkdir(parents=True)
         self.landing.mkdir()
+        self.delta.mkdir()
         self.config = directory / "signet.yaml"
         self.config.write_text(
             f"data_dir: {directory}/data\n"
@@ -31,6 +34,9 @@ class Cluster:
             f"    warehouse: file://{self.warehouse}\n"
             f"    add_files_paths: [file://{self.landing}]\n"
             "    maintenance: {expire_snapshots: {after_commits: 3}}\n"  # only tables that say so have snapshots that young expire
+            f"  {DELTA}:\n"
+            "    type: delta\n"
+            f"    root: file://{self.delta}\n"
             + catalogs +
             "executors:\n"
             f"  local: {executors}\n"

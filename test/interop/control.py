@@ -19,6 +19,7 @@ class Catalog:
     def __init__(self, directory: pathlib.Path):
         self.dir, self.db, self.warehouse = directory, directory / "catalog.db", directory / "warehouse"
         self.warehouse.mkdir()
+        self.delta = directory / "delta"
         self.catalog = SqlCatalog(CATALOG, uri=f"sqlite:///{self.db}", warehouse=f"file://{self.warehouse}")
 
     def pyiceberg(self):

@@ -16,7 +16,8 @@ if [ ! -e "$stamp" ]; then
 fi
 
 mkdir -p "$jars"
-for artifact in org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0 org.xerial:sqlite-jdbc:3.46.1.3 org.apache.arrow:flight-sql-jdbc-driver:18.3.0; do
+for artifact in org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0 org.xerial:sqlite-jdbc:3.46.1.3 org.apache.arrow:flight-sql-jdbc-driver:18.3.0 \
+  io.delta:delta-spark_2.13:4.0.1 io.delta:delta-storage:4.0.1 org.antlr:antlr4-runtime:4.13.1; do
   name=$(cut -d: -f2,3 <<<"$artifact" | tr : -).jar
   if [ ! -e "$jars/$name" ]; then
     mvn --quiet --batch-mode dependency:get -Dtransitive=false -Dartifact="$artifact"
