@@ -80,9 +80,10 @@ class Story:
 
 
 LAYOUTS = {"plain": "", "by_cat": "cat", "by_day": "day"}
+EACH_LAYOUT = pytest.mark.parametrize("layout", ["plain", "by_cat", pytest.param("by_day", marks=pytest.mark.nightly)])
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@EACH_LAYOUT
 def test_delta_rs_writes(spark, cluster, layout):
     s = Story(cluster, spark, f"rs_{layout}", LAYOUTS[layout])
     by = [LAYOUTS[layout]] if LAYOUTS[layout] else None
@@ -123,7 +124,7 @@ def test_delta_rs_writes(spark, cluster, layout):
     s.agree("an append on top of it")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@EACH_LAYOUT
 def test_spark_writes(spark, cluster, layout):
     s = Story(cluster, spark, f"spark_{layout}", LAYOUTS[layout])
     s.ours(range(0, 40))
