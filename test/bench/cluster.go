@@ -17,6 +17,9 @@ import (
 	"github.com/signet-io/signet/client"
 )
 
+// catalog is where the tables are that are measured: lake for Iceberg, delta for Delta.
+var catalog = "lake"
+
 // cluster is a scheduler and one executor.
 type cluster struct {
 	dir      string
@@ -26,7 +29,7 @@ type cluster struct {
 	procs    []*exec.Cmd
 }
 
-// startOn starts a cluster with the schema lake.b, and answers the absolute pattern of the files to read.
+// startOn starts a cluster with the schema b in the catalog, and answers the absolute pattern of the files to read.
 func startOn(ctx context.Context, bin, data string, threads int, memory string) (*cluster, string, error) {
 	if data == "" {
 		return nil, "", errors.New("--data is missing; test/bench/run.sh makes TPC-H lineitem")
@@ -39,7 +42,7 @@ func startOn(ctx context.Context, bin, data string, threads int, memory string) 
 	if err != nil {
 		return nil, "", err
 	}
-	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
+	if _, err := c.client.Exec(ctx, "CREATE SCHEMA "+catalog+".b"); err != nil {
 		return nil, "", errors.Join(err, c.stop())
 	}
 	return c, data, nil
@@ -55,13 +58,13 @@ func startClusterWith(ctx context.Context, bin, more string, executor ...string)
 }
 
 // startClusterOf takes lines of the catalog's configuration besides.
-func startClusterOf(ctx context.Context, bin, catalog, more string, executor ...string) (*cluster, error) {
+func startClusterOf(ctx context.Context, bin, lake, more string, executor ...string) (*cluster, error) {
 	dir, err := os.MkdirTemp("", "signet-bench-")
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{dir: dir}
-	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\n%[4]sexecutors: {local: 0}\nlog: {level: %[2]s}\n%[3]s", dir, cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "warn"), more, catalog)
+	conf := fmt.Sprintf("data_dir: %[1]s/data\nlisten: 127.0.0.1:0\ncatalogs:\n  lake:\n    type: sql\n    uri: sqlite://%[1]s/catalog.db\n    warehouse: file://%[1]s/warehouse\n%[4]s  delta:\n    type: delta\n    root: file://%[1]s/warehouse\nexecutors: {local: 0}\nlog: {level: %[2]s}\n%[3]s", dir, cmp.Or(os.Getenv("BENCH_LOG_LEVEL"), "warn"), more, lake)
 	if err := os.WriteFile(filepath.Join(dir, "signet.yaml"), []byte(conf), 0o600); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}

@@ -29,7 +29,7 @@ func files(ctx context.Context, bin string, only int) error {
 		return err
 	}
 	defer func() { _ = c.stop() }()
-	if _, err := c.client.Exec(ctx, "CREATE SCHEMA lake.b"); err != nil {
+	if _, err := c.client.Exec(ctx, "CREATE SCHEMA "+catalog+".b"); err != nil {
 		return err
 	}
 	for _, s := range []struct{ files, tasks int }{{1000, 10}, {10_000, 100}, {100_000, 1000}} {
@@ -52,7 +52,7 @@ func (c *cluster) commitFiles(ctx context.Context, n, tasks int) error {
 	var stage, host time.Duration
 	const rounds = 3
 	for round := range rounds {
-		name := fmt.Sprintf("lake.b.f%d_%d", n, round)
+		name := fmt.Sprintf("%s.b.f%d_%d", catalog, n, round)
 		if _, err := c.client.Exec(ctx, "CREATE TABLE "+name+" "+wideTable); err != nil {
 			return err
 		}

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	_ "embed" // the script
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // insert times INSERT against COPY, in turn: noise that lasts hits both.
-func insert(ctx context.Context, bin, data string, n, threads int, memory string) error {
+func insert(ctx context.Context, bin, data string, n, threads int, memory, venv string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -40,6 +43,14 @@ func insert(ctx context.Context, bin, data string, n, threads int, memory string
 			ratios = append(ratios, time.Duration(ratio*1e6))
 		}
 		fmt.Printf("INSERT %.2f s   COPY+fsync %.2f s   ratio %.3f   %d rows%s\n", ours.Seconds(), base.Seconds(), ratio, rows, note)
+		if venv == "" {
+			continue
+		}
+		took, err := timeDeltaRS(ctx, venv, data, filepath.Join(c.dir, fmt.Sprintf("delta-rs-%d", i)))
+		if err != nil {
+			return err
+		}
+		fmt.Printf("                delta-rs %.2f s     ratio %.3f%s\n", took.Seconds(), ours.Seconds()/took.Seconds(), note)
 	}
 	fmt.Printf("ratio INSERT / COPY+fsync: median %.3f (min %.3f, max %.3f), %d threads; executor's peak memory %.0f MiB of %s\n",
 		float64(quantile(ratios, 0.5))/1e6, float64(quantile(ratios, 0))/1e6, float64(quantile(ratios, 1))/1e6, threads, c.peak(), memory)
@@ -47,7 +58,7 @@ func insert(ctx context.Context, bin, data string, n, threads int, memory string
 }
 
 func (c *cluster) timeInsert(ctx context.Context, data string, i int) (time.Duration, int64, error) {
-	table := fmt.Sprintf("lake.b.lineitem%d", i)
+	table := fmt.Sprintf("%s.b.lineitem%d", catalog, i)
 	source := "'" + strings.ReplaceAll(data, "'", "''") + "'"
 	if _, err := c.client.Exec(ctx, "CREATE TABLE "+table+" AS SELECT * FROM "+source+" LIMIT 0"); err != nil {
 		return 0, 0, err
@@ -61,6 +72,25 @@ func (c *cluster) timeInsert(ctx context.Context, data string, i int) (time.Dura
 	rows := r.Job.Progress.Rows
 	_, err = c.client.Exec(ctx, "DROP TABLE "+table)
 	return took, rows, errors.Join(err, os.RemoveAll(filepath.Join(c.dir, "warehouse", "b", fmt.Sprintf("lineitem%d", i), "data")))
+}
+
+//go:embed deltars.py
+var deltaRSScript []byte
+
+// timeDeltaRS has delta-rs write the same rows into a Delta table, in a process of its own, and takes the time that it reports.
+func timeDeltaRS(ctx context.Context, venv, data, out string) (time.Duration, error) {
+	files, err := filepath.Glob(data)
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(venv, "bin", "python"), append([]string{"-", out}, files...)...)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(deltaRSScript), os.Stderr
+	b, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("delta-rs: %w", err)
+	}
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
+	return time.Duration(seconds * float64(time.Second)), errors.Join(err, os.RemoveAll(out))
 }
 
 func timeCopy(ctx context.Context, self, data, out string, threads int, memory string) (time.Duration, error) {

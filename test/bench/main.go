@@ -39,8 +39,9 @@ func run(ctx context.Context, what string, args []string) error {
 	profile := fs.String("profile", "", "dispatch: file for a CPU profile")
 	clients := fs.Int("clients", 32, "contention: how many append at one time")
 	seconds := fs.Int("seconds", 60, "contention: for how long")
-	venv := fs.String("venv", "", "contention: Python environment with pyiceberg[sql-sqlite,pyarrow], to be measured in turn with ours")
+	venv := fs.String("venv", "", "contention: Python environment with pyiceberg[sql-sqlite,pyarrow], to be measured in turn with ours; insert: with deltalake")
 	after := fs.Int("expire-after", 0, "growth: have the scheduler expire the table's snapshots each time after so many commits; 0: keep them all")
+	fs.StringVar(&catalog, "catalog", "lake", "latency, insert, splice, contention: lake for Iceberg tables, delta for Delta tables")
 	addr := fs.String("scheduler", "", "executors: address of the scheduler")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -49,7 +50,7 @@ func run(ctx context.Context, what string, args []string) error {
 	case "latency":
 		return latency(ctx, *bin, orDefault(*n, 200))
 	case "insert":
-		return insert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory)
+		return insert(ctx, *bin, *data, orDefault(*n, 5), *threads, *memory, *venv)
 	case "copy":
 		return copyOnce(ctx, *data, *out, *by, *sorted, *threads, *memory)
 	case "splice":

@@ -14,6 +14,7 @@ if [ ! -f "$cache/done" ]; then
   touch "$cache/done"
 fi
 "$cache/venv/bin/pip" install --quiet "pyiceberg[sql-sqlite,pyarrow]==0.12.0" # appended with in turn
+"$cache/venv/bin/pip" install --quiet "deltalake==1.6.6" # as well
 go build -o "$cache/bench" ./test/bench
 "$cache/bench" latency
 "$cache/bench" dispatch
@@ -26,6 +27,10 @@ go test -run '^$' -bench Commit -benchtime 200x ./scheduler/broker
 "$cache/bench" growth --expire-after 20
 "$cache/bench" files
 "$cache/bench" insert --data "$cache/data/lineitem/*.parquet"
+"$cache/bench" insert --catalog delta --venv "$cache/venv" --data "$cache/data/lineitem/*.parquet"
+"$cache/bench" splice --catalog delta --data "$cache/data/lineitem/*.parquet"
+"$cache/bench" latency --catalog delta
+"$cache/bench" contention --catalog delta
 "$cache/bench" splice --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" compact --data "$cache/data/lineitem/*.parquet"
 "$cache/bench" partitioned --data "$cache/data/lineitem/*.parquet"

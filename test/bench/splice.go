@@ -76,7 +76,7 @@ func (c *cluster) compareLayout(ctx context.Context, self, data string, l layout
 
 func (c *cluster) timeLayoutInsert(ctx context.Context, data string, l layout, i int) (took time.Duration, rows int64, files int, err error) {
 	name := fmt.Sprintf("%s%d", l.name, i)
-	table, source := "lake.b."+name, "'"+strings.ReplaceAll(data, "'", "''")+"'"
+	table, source := catalog+".b."+name, "'"+strings.ReplaceAll(data, "'", "''")+"'"
 	create := "CREATE TABLE " + table
 	if l.by != "" {
 		create += " PARTITIONED BY (" + l.by + ")"
