@@ -185,7 +185,18 @@ func (b *batch) txns(version int64) []log.Txn {
 }
 
 func encode(actions []log.Action) ([]byte, error) {
-	var body []byte
+	const frame = 256 // bytes of an action besides what varies: names, numbers, partition values
+	size := 0
+	for i := range actions {
+		size += frame
+		if add := actions[i].Add; add != nil {
+			size += len(add.Path)
+			if add.Stats != nil {
+				size += len(*add.Stats) * 9 / 8 // its quotes are escaped
+			}
+		}
+	}
+	body := make([]byte, 0, size)
 	var err error
 	for i := range actions {
 		if body, err = log.AppendAction(body, &actions[i]); err != nil {
