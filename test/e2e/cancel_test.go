@@ -25,7 +25,11 @@ func TestCancel_BeforeTheSeal(t *testing.T) {
 		"scheduler.root.start", "scheduler.stage.before-finish", "scheduler.root.before-commit", "broker.put.after", "broker.seal.before", "scheduler.seal.before-journal",
 	} {
 		t.Run(point, func(t *testing.T) {
-			h := newHeld(t, point+"=pause(${gate})")
+			points := point + "=pause(${gate})"
+			if point == "scheduler.manifest.before-ack" { // the manifest is accepted: nothing else keeps the job from its end
+				points += ";scheduler.root.start=pause(${gate})"
+			}
+			h := newHeld(t, points)
 			id := h.submit("key")
 			harness.Eventually(t, "the job has begun", func() bool { return h.job(id).GetState() != schedulerv1.JobState_JOB_STATE_QUEUED })
 			if point != "plugins.preparewrite.after" && point != "scheduler.plan.before-journal" {

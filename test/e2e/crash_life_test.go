@@ -66,31 +66,35 @@ func (s *crashStage) pluginsRun(t *testing.T) {
 
 // elsewhere are the points that no table of crashes names, and why.
 var elsewhere = map[string]string{
-	"scheduler.outbox.after-send":   "TestLineage_NothingIsLostInACrash",
-	"plugins.start.after-copy":      "TestCrash_AtStartAndStop",
-	"plugins.start.after-handshake": "TestCrash_AtStartAndStop",
-	"plugins.stop.after-drain":      "TestCrash_AtStartAndStop",
-	"executor.session.registered":   "TestCrash_AtStartAndStop",
-	"journal.rewrite.before-copy":   "TestCrash_WhileTheJournalIsCompacted",
-	"journal.rewrite.before-sync":   "TestCrash_WhileTheJournalIsCompacted",
-	"journal.rewrite.before-rename": "TestCrash_WhileTheJournalIsCompacted",
-	"journal.rewrite.after-rename":  "TestCrash_WhileTheJournalIsCompacted",
-	"journal.write.before-commit":   "fails in TestJournal_WritesThatFail; dying there is dying before the points that name the write",
-	"catalog.commit.before-reload":  "reached only after another failure: TestUnknown_SentAgainUntilItLands",
-	"broker.hint.before":            "no sink in this repository keeps hint files; the broker's own tests pass it",
-	"executor.drain.received":       "TestCrash_WhileDraining",
-	"executor.drain.before-leave":   "TestCrash_WhileDraining",
-	"executor.flight.serve":         "an executor that is gone by then: TestFlight_ResultsOfExecutorsThatEnd",
-	"executor.flight.batch":         "fails in TestFlight_AnExecutorThatBreaksOff; an executor that is gone: TestFlight_ResultsOfExecutorsThatEnd",
-	"scheduler.expire.after-commit": "TestMaintenance_ExpiryOverCrashes",
-	"scheduler.expire.before-done":  "TestMaintenance_ExpiryOverCrashes",
-	"upkeep.expire.before-remove":   "TestMaintenance_ExpiryOverCrashes",
-	"executor.sweep.before":         "the scheduler removes files by itself while executors share its storage; the executor's own tests pass it",
+	"scheduler.outbox.after-send":    "TestLineage_NothingIsLostInACrash",
+	"plugins.start.after-copy":       "TestCrash_AtStartAndStop",
+	"plugins.start.after-handshake":  "TestCrash_AtStartAndStop",
+	"plugins.stop.after-drain":       "TestCrash_AtStartAndStop",
+	"executor.session.registered":    "TestCrash_AtStartAndStop",
+	"journal.rewrite.before-copy":    "TestCrash_WhileTheJournalIsCompacted",
+	"journal.rewrite.before-sync":    "TestCrash_WhileTheJournalIsCompacted",
+	"journal.rewrite.before-rename":  "TestCrash_WhileTheJournalIsCompacted",
+	"journal.rewrite.after-rename":   "TestCrash_WhileTheJournalIsCompacted",
+	"journal.write.before-commit":    "fails in TestJournal_WritesThatFail; dying there is dying before the points that name the write",
+	"catalog.commit.before-reload":   "reached only after another failure: TestUnknown_SentAgainUntilItLands",
+	"broker.hint.before":             "no sink in this repository keeps hint files; the broker's own tests pass it",
+	"executor.drain.received":        "TestCrash_WhileDraining",
+	"executor.drain.before-leave":    "TestCrash_WhileDraining",
+	"executor.flight.serve":          "an executor that is gone by then: TestFlight_ResultsOfExecutorsThatEnd",
+	"executor.flight.batch":          "fails in TestFlight_AnExecutorThatBreaksOff; an executor that is gone: TestFlight_ResultsOfExecutorsThatEnd",
+	"scheduler.drop.before":          "TestDelta_DropIsCutOff",
+	"scheduler.drop.aside":           "TestDelta_DropIsCutOff",
+	"scheduler.vacuum.before-remove": "TestDelta_VacuumIsCutOff",
+	"scheduler.expire.after-commit":  "TestMaintenance_ExpiryOverCrashes",
+	"scheduler.expire.before-done":   "TestMaintenance_ExpiryOverCrashes",
+	"upkeep.expire.before-remove":    "TestMaintenance_ExpiryOverCrashes",
+	"executor.sweep.before":          "the scheduler removes files by itself while executors share its storage; the executor's own tests pass it",
 }
 
 // Every fault point of the source is one at which something dies in these tests, or says where it is tested.
 func TestCrash_EveryPointIsCovered(t *testing.T) {
-	covered := slices.Concat(pointsOf(schedulerCrashes), pointsOf(recoveryCrashes), pointsOf(executorCrashes), pointsOf(pluginCrashes), pointsOf(stagedCrashes), pointsOf(stagedSchedulerCrashes), pointsOf(groupCrashes), pointsOf(deleteFileCrashes))
+	covered := slices.Concat(pointsOf(schedulerCrashes), pointsOf(recoveryCrashes), pointsOf(executorCrashes), pointsOf(pluginCrashes), pointsOf(stagedCrashes), pointsOf(stagedSchedulerCrashes), pointsOf(groupCrashes), pointsOf(deleteFileCrashes),
+		pointsOf(storageCrashes), pointsOf(storageRecoveries), pointsOf(bodyCrashes), pointsOf(deltaPlugins))
 	call := regexp.MustCompile(`\b(?:fault\.Hit|hit)\("([a-z0-9.-]+)"\)`)
 	found := 0
 	require.NoError(t, filepath.WalkDir(harness.Root(), func(path string, d fs.DirEntry, err error) error {

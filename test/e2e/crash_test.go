@@ -54,19 +54,20 @@ const (
 
 // statement is what runs while something dies.
 type statement struct {
-	prepare string // before; %s is the table
-	staged  string // after that, under the wap.id w
-	moved   string // after that, on main
-	text    string
-	rows    int    // of the table afterwards
-	commits int    // snapshots that it adds
-	exists  bool   // whether there is a table afterwards
-	fails   bool   // whether it must fail, rather than succeed
-	mayFail string // for this reason, and nothing of it is there then
-	set     map[string]string
-	answers int    // rows of the result
-	then    string // a query that must give rowsOf rows afterwards
-	rowsOf  int
+	prepare  string // before; %s is the table
+	staged   string // after that, under the wap.id w
+	moved    string // after that, on main
+	text     string
+	rows     int    // of the table afterwards
+	commits  int    // snapshots that it adds
+	exists   bool   // whether there is a table afterwards
+	fails    bool   // whether it must fail, rather than succeed
+	mayFail  string // for this reason, and nothing of it is there then
+	set      map[string]string
+	answers  int    // rows of the result
+	then     string // a query that must give rowsOf rows afterwards
+	rowsOf   int
+	unmarked bool // it defines a table and takes no seal: the log has no marker of it
 }
 
 // withSmallFiles has the same rows in five files.

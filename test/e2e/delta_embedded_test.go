@@ -58,3 +58,27 @@ func TestDelta_DropIsCutOff(t *testing.T) {
 		})
 	}
 }
+
+// A clean-up that is cut off has removed nothing that is needed, and the next one removes the rest.
+func TestDelta_VacuumIsCutOff(t *testing.T) {
+	t.Parallel()
+	e := newEmbedded(t)
+	require.Equal(t, 0, e.run("CREATE TABLE delta.demo.t AS SELECT range AS id FROM range(4); INSERT OVERWRITE delta.demo.t SELECT 7 AS id").Code)
+	files := func() (n int) {
+		require.NoError(t, filepath.WalkDir(filepath.Join(e.dir, "delta"), func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".parquet") {
+				n++
+			}
+			return err
+		}))
+		return n
+	}
+	require.Equal(t, 2, files())
+	const clean = "CALL delta.system.remove_orphan_files(table => 'demo.t', older_than => TIMESTAMP '2100-01-01 00:00:00', force => true)"
+	r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=scheduler.vacuum.before-remove=kill"}, "sql", clean)
+	require.NotEqual(t, 0, r.Code, r.Out)
+	r = e.run(clean + "; SELECT id FROM delta.demo.t")
+	require.Equal(t, 0, r.Code, r.Err)
+	require.Contains(t, r.Out, "7")
+	require.Equal(t, 1, files())
+}

@@ -135,4 +135,7 @@ var deltaPlugins = append([]crash{
 	{point: "delta.checkpoint.before", do: "many", after: true},
 	{point: "delta.commit.before-send", do: "ctas"},
 	{point: "delta.commit.after-send", do: "replace", after: true},
+	{point: "delta.define.before-send", do: "create"},
+	{point: "delta.define.before-send", do: "alter"},
+	{point: "delta.define.after-send", do: "alter", after: true},
 }, storagePlugins...)

@@ -114,6 +114,8 @@ var kindsOfStatement = []struct {
 	{"Describe", "DESCRIBE lake.demo.t", read},
 	{"ShowProperties", "SHOW TBLPROPERTIES lake.demo.t", read},
 	{"ShowHistory", "SHOW SNAPSHOTS FROM lake.demo.t", read},
+	{"DescribeHistory", "DESCRIBE HISTORY lake.demo.t", read},
+	{"Vacuum", "VACUUM lake.demo.t DRY RUN", maintain},
 }
 
 // procedures are those of CALL, with their arguments and what each needs.
