@@ -338,7 +338,12 @@ func (x *trial) crashing() (bool, error) {
 	answer := make(chan error, 1)
 	start := time.Now()
 	go func() {
-		n, err := x.ask(x.t, "key of "+x.name, x.text, x.st.set)
+		var n int
+		var err error
+		harness.Soon(harness.Patience, func() bool { // if it died while it was dialled nothing was submitted
+			n, err = x.ask(x.t, "key of "+x.name, x.text, x.st.set)
+			return !errors.Is(err, client.ErrUnreachable)
+		})
 		if err == nil && x.st.answers > 0 && n != x.st.answers {
 			err = fmt.Errorf("%d rows came back, of %d", n, x.st.answers)
 		}
