@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,8 @@ func (s *Server) dryRun(j *job, p *planned) (string, error) {
 	switch {
 	case p.spec.GetCreatesTable():
 		lines = append(lines, "the table does not exist yet")
+	case p.target.entry.catalog == nil: // such tables have no branches
+		lines = append(lines, "version: "+cmp.Or(head, "none yet"))
 	case head == "":
 		lines = append(lines, "branch: "+sql.DisplayIdent(branch)+", which has no data yet")
 	default:
