@@ -353,7 +353,7 @@ func removeEach(ctx context.Context, store storage.Store, files []string) ([]str
 	g.SetLimit(removalsAtOnce)
 	for i, file := range files {
 		g.Go(func() error {
-			if err := fault.Hit("scheduler.vacuum.before-remove"); err != nil {
+			if err := fault.Hit("scheduler.files.before-remove"); err != nil {
 				return err
 			}
 			if err := store.Remove(ctx, file); err != nil && !errors.Is(err, storage.ErrNotFound) {

@@ -75,10 +75,27 @@ func TestDelta_VacuumIsCutOff(t *testing.T) {
 	}
 	require.Equal(t, 2, files())
 	const clean = "CALL delta.system.remove_orphan_files(table => 'demo.t', older_than => TIMESTAMP '2100-01-01 00:00:00', force => true)"
-	r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=scheduler.vacuum.before-remove=kill"}, "sql", clean)
+	r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=scheduler.files.before-remove=kill"}, "sql", clean)
 	require.NotEqual(t, 0, r.Code, r.Out)
 	r = e.run(clean + "; SELECT id FROM delta.demo.t")
 	require.Equal(t, 0, r.Code, r.Err)
 	require.Contains(t, r.Out, "7")
 	require.Equal(t, 1, files())
+}
+
+// Files that have come since a drop was cut off are those of another table in the making: they stay.
+func TestDelta_DropLeavesWhatCameAfterIt(t *testing.T) {
+	t.Parallel()
+	e := newEmbedded(t)
+	require.Equal(t, 0, e.run("CREATE TABLE delta.demo.t AS SELECT range AS id FROM range(4)").Code)
+	r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=scheduler.drop.aside=kill"}, "sql", "DROP TABLE delta.demo.t")
+	require.NotEqual(t, 0, r.Code)
+	written := filepath.Join(e.dir, "delta", "demo", "t", "job", "0.parquet")
+	require.NoError(t, os.MkdirAll(filepath.Dir(written), 0o700))
+	require.NoError(t, os.WriteFile(written, []byte("rows"), 0o600))
+	require.Equal(t, 0, e.run("SHOW TABLES FROM delta.demo").Code) // finishes what was begun, first
+	require.FileExists(t, written)
+	left, err := filepath.Glob(filepath.Join(e.dir, "delta", "demo", ".dropped-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
