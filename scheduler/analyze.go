@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -239,6 +240,9 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 			scan.Names, scan.ByName, scan.Branch, scan.RowLineage, scan.TotalFiles = m.Names, m.ByName, m.Branch, m.RowLineage, m.TotalFiles
 		}
 		for _, f := range m.Files {
+			if err := s.ownFile(t, f); err != nil {
+				return nil, err
+			}
 			pinned, err := pinScanFile(f)
 			if err != nil {
 				return nil, fail(codeInternal, "", "table %s: %w", t, err)
@@ -251,6 +255,35 @@ func (s *Server) planReadOnce(ctx context.Context, j *job, t *target, r tableRea
 		return nil, fail(codeInternal, "", "table %s: the sink planned a scan without a schema", t)
 	}
 	return scan, nil
+}
+
+// ownFile refuses files outside of a storage sink's table: whoever can write into its directory says where they are, and executors read them with their own rights.
+func (s *Server) ownFile(t *target, f *sinkv1.ScanFile) error {
+	if t.entry.catalog != nil {
+		return nil
+	}
+	location := t.entry.location(t.ident)
+	own := func(file string) bool {
+		if rest, below := strings.CutPrefix(file, location+"/"); below { // names are as they are, whatever is in them
+			return !slices.Contains(strings.Split(rest, "/"), "..")
+		}
+		return slices.ContainsFunc(append([]string{location}, s.cfg.Catalogs[t.entry.name].DataPaths...), func(place string) bool {
+			_, err := uri.Below(place, file)
+			return err == nil
+		})
+	}
+	files := []string{f.GetUri()}
+	for _, d := range f.GetDeletes() {
+		if len(d.GetInline()) == 0 {
+			files = append(files, d.GetPath())
+		}
+	}
+	for _, file := range files {
+		if !own(file) {
+			return fail(codeUser, "have the operator list its place in catalogs."+t.entry.name+".data_paths, if it is to be read", "table %s: the file %s lies outside of the table, which is at %s", t, file, location)
+		}
+	}
+	return nil
 }
 
 // pinScanFile binds a data file and its delete files to the paths that executors open, or to the URIs that they fetch. Files of tables never change, so their

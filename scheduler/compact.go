@@ -198,6 +198,9 @@ func (s *Server) scanPlaces(j *job, p *planned, filter *planv1.Predicate) (*plan
 			scan.Names, scan.ByName, scan.Branch, scan.RowLineage = m.Names, m.ByName, m.Branch, m.RowLineage
 		}
 		for _, f := range m.Files {
+			if err := s.ownFile(t, f); err != nil {
+				return nil, nil, err
+			}
 			pinned, err := pinScanFile(f)
 			if err != nil {
 				return nil, nil, fail(codeInternal, "", "table %s: %w", t, err)

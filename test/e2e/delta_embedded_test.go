@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -98,4 +99,26 @@ func TestDelta_DropLeavesWhatCameAfterIt(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(e.dir, "delta", "demo", ".dropped-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A log that names files outside of its table reads nothing of them: executors would, with rights that the log's author need not have.
+func TestDelta_FilesOutsideOfTheTable(t *testing.T) {
+	t.Parallel()
+	e := newEmbedded(t)
+	require.Equal(t, 0, e.run("CREATE TABLE delta.demo.other AS SELECT range AS id FROM range(4); CREATE TABLE delta.demo.t (id BIGINT)").Code)
+	found, err := filepath.Glob(filepath.Join(e.dir, "delta", "demo", "other", "*", "*", "*", "*", "*.parquet"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	st, err := os.Stat(found[0])
+	require.NoError(t, err)
+	log := filepath.Join(e.dir, "delta", "demo", "t", "_delta_log", "00000000000000000001.json")
+	for _, path := range []string{found[0], "file://" + found[0], "../other/" + strings.SplitAfter(found[0], "/other/")[1]} {
+		add := fmt.Sprintf(`{"add":{"path":%q,"partitionValues":{},"size":%d,"modificationTime":1,"dataChange":true}}`, path, st.Size())
+		require.NoError(t, os.WriteFile(log, []byte(add+"\n"), 0o600))
+		for _, statement := range []string{"SELECT count(*) FROM delta.demo.t", "DELETE FROM delta.demo.t WHERE id = 1", "CALL delta.system.rewrite_data_files(table => 'demo.t')"} {
+			r := e.run(statement)
+			require.Equal(t, 1, r.Code, "%s with %s: %s", statement, path, r.Out)
+			require.Contains(t, r.Err, "outside of the table", statement)
+		}
+	}
 }
