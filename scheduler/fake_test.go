@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,6 +42,25 @@ type bench struct {
 	opts   []Option
 	server *Server
 	client *client.Client
+	log    logged
+}
+
+// logged is what the scheduler logs, from any goroutine.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func newBench(t *testing.T, opts ...Option) *bench {
@@ -62,7 +82,7 @@ func newBenchWith(t *testing.T, change func(*config.Config), opts ...Option) *be
 
 func (b *bench) start() {
 	b.t.Helper()
-	s, err := Start(b.t.Context(), b.cfg, Options{ReconnectGrace: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}, b.opts...)
+	s, err := Start(b.t.Context(), b.cfg, Options{ReconnectGrace: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}, b.opts...)
 	require.NoError(b.t, err)
 	b.server = s
 	b.client, err = client.Dial(s.Addr(), client.WithRetry(0))

@@ -1,10 +1,8 @@
 package scheduler
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -61,11 +59,9 @@ func TestSweep_EndsWhereNothingReachesThePlace_S72(t *testing.T) {
 	v := &vending{store: objectstest.Start(t)}
 	srv := httptest.NewServer(v)
 	defer srv.Close()
-	var log bytes.Buffer
 	audit := filepath.Join(t.TempDir(), "audit")
 	b := newBenchWith(t, func(c *config.Config) { c.Audit.File = audit })
 	s := b.server
-	s.log = slog.New(slog.NewTextHandler(&log, nil))
 	cat, err := rest.Open(t.Context(), rest.Options{Name: "lake", URI: srv.URL, Vending: &rest.Vending{}})
 	require.NoError(t, err)
 	s.catalogs["prod"] = &catalogEntry{name: "prod", sink: "iceberg", catalog: cat}
@@ -121,13 +117,13 @@ func TestSweep_EndsWhereNothingReachesThePlace_S72(t *testing.T) {
 	put(d)
 	v.table.Store(nil)
 	require.NotNil(t, due(100*time.Hour), "somebody may still write there")
-	require.NotContains(t, log.String(), "given up")
+	require.NotContains(t, b.log.String(), "given up")
 	d = duty()
 	d.Until = time.Time{}
 	put(d)
 	require.Nil(t, due(25*time.Hour))
-	require.Contains(t, log.String(), "clean-up is given up")
-	require.Contains(t, log.String(), prefix)
+	require.Contains(t, b.log.String(), "clean-up is given up")
+	require.Contains(t, b.log.String(), prefix)
 	b.eventually("the audit log tells", func() bool {
 		text, _ := os.ReadFile(audit)
 		return strings.Contains(string(text), `"event":"left"`) && strings.Contains(string(text), prefix)
