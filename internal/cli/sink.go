@@ -17,7 +17,7 @@ import (
 
 func (a *app) sinkCommand() *cobra.Command {
 	sink := &cobra.Command{
-		Use: "sink", Short: "Sink plugins: list them, lock them", Args: cobra.NoArgs,
+		Use: "sink", Short: "Sink plugins: make them, list them, lock them", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var dir string
@@ -50,7 +50,7 @@ func (a *app) sinkCommand() *cobra.Command {
 			return err
 		},
 	}
-	sink.AddCommand(list, lock)
+	sink.AddCommand(list, lock, a.sinkNewCommand())
 	return sink
 }
 
