@@ -3,33 +3,25 @@
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 
-rows() { sql --output csv "SELECT count(*) FROM lake.demo.t" | tail -n 1 | tr -d '\r'; }
-expect() {
-  local got
-  got=$(rows)
-  [ "$got" = "$1" ] || { echo "expected $1 rows, found $got" >&2; exit 1; }
-  echo "the table has $got rows"
-}
-
 start_cluster 1
 port=${address##*:}
 write_config "$port" # the next scheduler listens where this one did
 
-sql "CREATE SCHEMA lake.demo; CREATE TABLE lake.demo.t (id BIGINT, what VARCHAR)"
+sql "CREATE SCHEMA lake.demo; CREATE TABLE lake.demo.t (id BIGINT, what VARCHAR)" > /dev/null
 insert="INSERT INTO lake.demo.t SELECT i, 'order' FROM range(1000) r(i)"
 
 echo "1. the same key twice"
-sql --idempotency-key order-1 "$insert"
-sql --idempotency-key order-1 "$insert"
-expect 1000
+write "$insert" --idempotency-key order-1
+write "$insert" --idempotency-key order-1
+expect 1000 lake.demo.t
 
-echo "2. a key for another statement is refused"
+printf '\n%s\n' "2. a key for another statement is refused"
 if sql --idempotency-key order-1 "INSERT INTO lake.demo.t VALUES (1, 'other')"; then
   echo "it was not" >&2
   exit 1
 fi
 
-echo "3. the scheduler is killed right after its commit request has left, before it knows the answer"
+printf '\n%s\n' "3. the scheduler is killed right after its commit request has left, before it knows the answer"
 kill "$scheduler_pid" && wait "$scheduler_pid" || true
 SIGNET_FAILPOINTS=${KILL_AT:-broker.commit.after-send}=kill start_scheduler
 status=0
@@ -38,7 +30,7 @@ echo "the client exits with $status: it does not know whether its rows are there
 [ "$status" = 5 ] || exit 1
 wait "$scheduler_pid" 2>/dev/null || true
 
-echo "4. the scheduler is back; the client sends the statement again, under the same key"
+printf '\n%s\n' "4. the scheduler is back; the client sends the statement again, under the same key"
 start_scheduler
-sql --idempotency-key order-2 "$insert"
-expect 2000
+write "$insert" --idempotency-key order-2
+expect 2000 lake.demo.t

@@ -9,10 +9,6 @@ start_cluster 2
 
 cd "$root" # the statements name the file as a reader would
 flights=examples/data/flights.parquet
-run() {
-  printf '\n> %s\n' "$1"
-  sql "$1"
-}
 run "CREATE SCHEMA lake.demo"
 run "CREATE TABLE lake.demo.flights PARTITIONED BY (day(date)) AS SELECT * FROM '$flights' WHERE date < '2001-01-16'"
 run "INSERT INTO lake.demo.flights SELECT * FROM '$flights' WHERE date >= '2001-01-16'"
