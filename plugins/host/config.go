@@ -16,6 +16,8 @@ import (
 type Config struct {
 	// Name is the sink's name as users type it: [a-z0-9-]+.
 	Name string
+	// AnyName takes the sink by whatever name it calls itself, and Name only for messages. For tests of sinks.
+	AnyName bool
 	// Path is the plugin's file: absolute, regular, executable, no symbolic link.
 	Path string
 	// SHA256 is the expected checksum in hex, from plugins.lock. Empty only with Unlocked.
@@ -89,6 +91,9 @@ func orDefault(v, d time.Duration) time.Duration {
 }
 
 func (c *Config) check() error {
+	if c.AnyName && c.Name == "" {
+		c.Name = "unnamed"
+	}
 	bad := func(detail, hint string) error {
 		return &Error{Kind: ErrConfig, Plugin: c.Name, Path: c.Path, Detail: detail, Hint: hint}
 	}

@@ -177,7 +177,7 @@ func (p *Plugin) serve(l net.Listener) {
 
 func (p *Plugin) checkDescription() error {
 	d := p.desc
-	if d.GetName() != p.cfg.Name {
+	if d.GetName() != p.cfg.Name && !p.cfg.AnyName {
 		return &Error{
 			Kind: ErrConfig, Plugin: p.cfg.Name, Path: p.cfg.Path, Detail: fmt.Sprintf("it calls itself %q", d.GetName()),
 			Hint: "name the file " + protocol.FilePrefix + "<name> after the sink in it",

@@ -3,15 +3,7 @@ package main
 import (
 	"testing"
 
-	"google.golang.org/grpc"
-
-	sinkv1 "github.com/signet-io/signet/api/sink/v1"
-	"github.com/signet-io/signet/plugins/sdk/sdktest"
 	"github.com/signet-io/signet/plugins/sinktest"
 )
 
-func TestConformance(t *testing.T) {
-	sinktest.Run(t, func(t *testing.T, register func(grpc.ServiceRegistrar)) sinkv1.SinkClient {
-		return sdktest.NewTestConn(t, minimal{}, register)
-	})
-}
+func TestConformance(t *testing.T) { sinktest.Run(t, sinktest.InProcess(minimal{})) }

@@ -5,6 +5,7 @@ package sdktest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -21,38 +22,56 @@ import (
 // ends with the test.
 func NewTestConn(t testing.TB, sink sdk.Sink, registerHost func(grpc.ServiceRegistrar)) sinkv1.SinkClient {
 	t.Helper()
-	host := dial(t, registerHost)
-	conn := dial(t, func(r grpc.ServiceRegistrar) {
-		sinkv1.RegisterSinkServer(r, sdk.NewServer(sink, func(context.Context, uint32) (grpc.ClientConnInterface, error) { return host, nil }))
-	})
-	client := sinkv1.NewSinkClient(conn)
-	if _, err := client.Describe(t.Context(), &sinkv1.DescribeRequest{}); err != nil {
-		t.Fatalf("Describe: %v", err)
+	client, _, stop, err := Connect(t.Context(), sink, registerHost)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("server: %v", err)
+		}
+	})
 	return client
 }
 
-func dial(t testing.TB, register func(grpc.ServiceRegistrar)) *grpc.ClientConn {
-	t.Helper()
+// Connect is NewTestConn outside of a test: stop ends both servers, and gives their errors.
+func Connect(ctx context.Context, sink sdk.Sink, registerHost func(grpc.ServiceRegistrar)) (sinkv1.SinkClient, *sinkv1.DescribeResponse, func() error, error) {
+	host, stopHost, err := dial(registerHost)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	conn, stopSink, err := dial(func(r grpc.ServiceRegistrar) {
+		sinkv1.RegisterSinkServer(r, sdk.NewServer(sink, func(context.Context, uint32) (grpc.ClientConnInterface, error) { return host, nil }))
+	})
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, stopHost())
+	}
+	stop := func() error { return errors.Join(stopSink(), stopHost()) }
+	client := sinkv1.NewSinkClient(conn)
+	desc, err := client.Describe(ctx, &sinkv1.DescribeRequest{})
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, stop())
+	}
+	return client, desc, stop, nil
+}
+
+func dial(register func(grpc.ServiceRegistrar)) (*grpc.ClientConn, func() error, error) {
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(rpc.ServerOptions()...)
 	if register != nil {
 		register(server)
 	}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
 	opts := append(rpc.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	conn, err := grpc.NewClient("passthrough:///bufconn", opts...)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
-	t.Cleanup(func() {
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	return conn, func() error {
 		_ = conn.Close()
 		server.Stop()
-		if err := <-done; err != nil {
-			t.Errorf("server: %v", err)
-		}
-	})
-	return conn
+		return <-done
+	}, nil
 }
