@@ -1,7 +1,10 @@
 package sdk
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,12 +26,12 @@ func number(fields []*planv1.Field, last *int32) {
 	}
 }
 
-// filesInRef are so few that a reference stays below a megabyte.
+// filesInRef are so few that a reference is small: compressed, some 20 kB.
 const filesInRef = 1000
 
 // StageFiles is Stage for a sink that keeps nothing of a data file but its URI, size and record count: the references hold those, so that no
-// object has to be written. StagedFiles reads them. The host keeps references in its journal: a job of more than some 100,000 files is for a
-// sink that writes objects instead.
+// object has to be written. StagedFiles reads them. They are gzipped JSON, some 20 bytes a file. All references of a job have to fit into one
+// CommitRequest of 16 MiB, and the host keeps them in its journal: jobs of many 100,000 files are for a sink that writes objects instead.
 func StageFiles(manifests *ManifestSource) (*sinkv1.StageResponse, error) {
 	var files []*sinkv1.ScanFile
 	for m, err := range manifests.All() {
@@ -44,11 +47,12 @@ func StageFiles(manifests *ManifestSource) (*sinkv1.StageResponse, error) {
 	}
 	resp := &sinkv1.StageResponse{}
 	for part := range slices.Chunk(files, filesInRef) {
-		data, err := json.Marshal(part)
-		if err != nil {
+		var data bytes.Buffer
+		w := gzip.NewWriter(&data)
+		if err := errors.Join(json.NewEncoder(w).Encode(part), w.Close()); err != nil {
 			return nil, err
 		}
-		resp.Refs = append(resp.Refs, &sinkv1.StagedRef{Data: data})
+		resp.Refs = append(resp.Refs, &sinkv1.StagedRef{Data: data.Bytes()})
 	}
 	return resp, nil
 }
@@ -60,7 +64,11 @@ func StagedFiles(units []*sinkv1.Unit) (files []*sinkv1.ScanFile, markers []stri
 		markers = append(markers, unit.GetMarker())
 		for _, ref := range unit.GetRefs() {
 			var part []*sinkv1.ScanFile
-			if err := json.Unmarshal(ref.GetData(), &part); err != nil {
+			r, err := gzip.NewReader(bytes.NewReader(ref.GetData()))
+			if err == nil {
+				err = json.NewDecoder(r).Decode(&part)
+			}
+			if err != nil {
 				return nil, nil, fmt.Errorf("a staged reference of job %s is not one of StageFiles: %w", unit.GetJobId(), err)
 			}
 			files = append(files, part...)

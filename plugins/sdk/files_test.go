@@ -15,7 +15,7 @@ func TestStageFiles_AndBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, resp.GetRefs(), 3)
 	for _, ref := range resp.GetRefs() {
-		require.Less(t, len(ref.GetData()), 1<<20)
+		require.Less(t, len(ref.GetData()), 30<<10)
 		require.Empty(t, ref.GetObjects())
 	}
 	files, markers, err := StagedFiles([]*sinkv1.Unit{{Marker: "a", Refs: resp.GetRefs()[:1]}, {Marker: "b", Refs: resp.GetRefs()[1:]}})

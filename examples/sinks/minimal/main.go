@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,19 +50,10 @@ func (minimal) CreateTable(ctx context.Context, req *sinkv1.CreateTableRequest) 
 	if err != nil {
 		return nil, err
 	}
-	number(def.GetSchema().GetFields(), new(int32))
+	sdk.NumberFields(def.GetSchema())
 	t := &sinkv1.DescribeTableResponse{Schema: def.GetSchema(), TableUuid: rand.Text(), Location: location, FormatVersion: 1}
 	err = sdk.HostFrom(ctx).PutJSON(ctx, location+"/_schema.json", t)
 	return &sinkv1.CreateTableResponse{TableUuid: t.TableUuid, Location: location}, err
-}
-
-// number gives every field, nested ones included, the id by which readers find it.
-func number(fields []*planv1.Field, last *int32) {
-	for _, f := range fields {
-		*last++
-		f.Id = *last
-		number(f.GetType().GetFields(), last)
-	}
 }
 
 // load reads the table, with its current version, and its commits, oldest first.
@@ -103,41 +93,17 @@ func (minimal) PrepareWrite(ctx context.Context, req *sinkv1.PrepareWriteRequest
 	}}, err
 }
 
-// Stage needs no object: a reference holds the files of one task manifest itself.
+// Stage needs no object: references hold the files of the task manifests themselves.
 func (minimal) Stage(_ context.Context, _ *sinkv1.StageHeader, manifests *sdk.ManifestSource) (*sinkv1.StageResponse, error) {
-	resp := &sinkv1.StageResponse{}
-	for m, err := range manifests.All() {
-		if err != nil {
-			return nil, err
-		}
-		var files []*sinkv1.ScanFile
-		for f, err := range m.Files() {
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, &sinkv1.ScanFile{Uri: f.GetPath(), RecordCount: f.GetRecordCount(), SizeBytes: f.GetSizeBytes()})
-		}
-		data, err := json.Marshal(files)
-		if err != nil {
-			return nil, err
-		}
-		resp.Refs = append(resp.Refs, &sinkv1.StagedRef{Data: data})
-	}
-	return resp, nil
+	return sdk.StageFiles(manifests)
 }
 
 func (minimal) Commit(ctx context.Context, req *sinkv1.CommitRequest) (*sinkv1.CommitResponse, error) {
-	next := manifest{Files: []*sinkv1.ScanFile{}}
-	for _, unit := range req.GetUnits() {
-		next.Markers = append(next.Markers, unit.GetMarker())
-		for _, ref := range unit.GetRefs() {
-			var files []*sinkv1.ScanFile
-			if err := json.Unmarshal(ref.GetData(), &files); err != nil {
-				return nil, err
-			}
-			next.Files = append(next.Files, files...)
-		}
+	files, markers, err := sdk.StagedFiles(req.GetUnits())
+	if err != nil {
+		return nil, err
 	}
+	next := manifest{Markers: markers, Files: files}
 	for attempt := int32(1); ; attempt++ {
 		t, commits, err := load(ctx, req.GetTable())
 		if err == nil && t.GetTableUuid() != req.GetSpec().GetTableUuid() {
