@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
@@ -113,11 +114,13 @@ func mapText(m map[string]string) any {
 	if len(m) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(m)
-	if err != nil { // strings are never refused
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)              // conditions have < and >
+	if err := enc.Encode(m); err != nil { // strings are never refused
 		return nil
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // snapshotHistory is the history of an Iceberg table: its snapshots, whose summaries are what is measured. The version that a commit has read is its parent.
