@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	planv1 "github.com/signet-io/signet/api/plan/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
@@ -14,11 +13,7 @@ import (
 	"github.com/signet-io/signet/plugins/sinktest"
 )
 
-func TestConformance(t *testing.T) {
-	sinktest.Run(t, func(t *testing.T, register func(grpc.ServiceRegistrar)) sinkv1.SinkClient {
-		return sdktest.NewTestConn(t, hive{}, register)
-	})
-}
+func TestConformance(t *testing.T) { sinktest.Run(t, sinktest.InProcess(hive{})) }
 
 func TestPartitionText(t *testing.T) {
 	kind := func(k planv1.TypeKind) *planv1.PartitionField {
@@ -102,7 +97,9 @@ func TestLoad_ThePointerIsAHint(t *testing.T) {
 	h := sinktest.NewHost("file:///warehouse/ns/t")
 	client := sdktest.NewTestConn(t, hive{}, h.Register)
 	ref := &sinkv1.TableRef{Namespace: []string{"ns"}, Name: "t"}
-	_, err := client.CreateTable(t.Context(), &sinkv1.CreateTableRequest{Lease: h.Lease, Table: ref, Definition: sinktest.Definition()})
+	_, err := client.CreateTable(t.Context(), &sinkv1.CreateTableRequest{Lease: h.Lease, Table: ref, Definition: &sinkv1.TableDefinition{Schema: &planv1.Schema{Fields: []*planv1.Field{
+		{Name: "id", Type: &planv1.Type{Kind: planv1.TypeKind_TYPE_KIND_INT64}},
+	}}}})
 	require.NoError(t, err)
 	for i := range 3 {
 		h.Put(h.Location+"/"+path(version(i)), fmt.Appendf(nil, `{"version": %q}`, version(i)))
