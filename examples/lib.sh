@@ -1,7 +1,7 @@
 # What the examples share: a cluster of separate processes in a temporary directory. Source it, then call start_cluster.
 #
 # Sets: root (the checkout), bin (its binaries, or SIGNET_BIN), work (the directory), address (the scheduler's). Everything is stopped and removed at the end, however the script ends.
-# May be set before: more_catalogs, more_config (YAML for the configuration), scheduler_command (another scheduler's program).
+# May be set before: catalogs, more_catalogs, more_config (YAML for the configuration), scheduler_command (another scheduler's program).
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${SIGNET_BIN:-$root/bin}
@@ -34,10 +34,7 @@ write_config() {
 data_dir: $work/data
 listen: 127.0.0.1:${1:-0}
 catalogs:
-  lake:
-    type: sql
-    uri: sqlite://$work/catalog.db
-    warehouse: file://$work/warehouse
+${catalogs:-  lake: {type: sql, uri: 'sqlite://$work/catalog.db', warehouse: 'file://$work/warehouse'\}}
 ${more_catalogs:+$more_catalogs
 }executors:
   local: 0
@@ -75,6 +72,14 @@ await_executors() {
 }
 
 sql() { "$bin/signet" sql --scheduler "$address" --quiet "$@"; }
+
+# build_sink NAME PACKAGE: builds a sink of Go, and makes a plugin directory of it, and of nothing else.
+build_sink() {
+  mkdir -p "$work/plugins"
+  (cd "$root" && CGO_ENABLED=0 go build -o "$work/plugins/signet-sink-$1" "$2")
+  TMPDIR=$work "$bin/signet" sink lock --dir "$work/plugins" > /dev/null # it starts the plugin, to ask what it is
+  more_config="plugins: {dir: '$work/plugins'${more_plugins:+, $more_plugins}}"
+}
 
 # run STATEMENT: says what it does.
 run() {

@@ -8,14 +8,20 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	hostv1 "github.com/signet-io/signet/api/host/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/coordinator"
+	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/scheduler/broker"
 )
 
@@ -238,4 +244,69 @@ func TestSeal_Refusals(t *testing.T) {
 	s := storageJob(t)
 	_, err = s.take(hostv1.NewSealClient(s.conn), "1")
 	requireRefusal(t, permanent, err, "no external commit point")
+}
+
+// What a sink dials through the SDK is a connection like any other: it carries HTTP, has deadlines, and says why it ended.
+func TestDial_AConnectionOfTheSDK(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), 20<<10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		if err == nil {
+			_, err = w.Write(bytes.ToUpper(got))
+		}
+		assert.NoError(t, err)
+	}))
+	defer server.Close()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	gone, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+	j := outwardJob(t, broker.Config{Dials: map[string]map[string]string{"mine": {
+		"web": server.Listener.Addr().String(), "silent": silent.Addr().String(), "gone": gone.Addr().String(),
+	}}}, "mine")
+	ctx := sdk.WithHost(t.Context(), j.conn, j.lease.Token())
+	dial := func(name string) net.Conn {
+		c, err := sdk.HostFrom(ctx).Dial(ctx, name)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return sdk.HostFrom(ctx).Dial(ctx, "web") }}
+	defer transport.CloseIdleConnections()
+	for range 2 {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://any.name/", bytes.NewReader(body))
+		require.NoError(t, err)
+		resp, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		got, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, bytes.ToUpper(body), got)
+	}
+
+	quiet := dial("silent")
+	require.NoError(t, quiet.SetReadDeadline(time.Now().Add(-time.Second)))
+	_, err = quiet.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.NoError(t, quiet.Close())
+	_, err = quiet.Write([]byte("x"))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+
+	_, err = dial("gone").Read(make([]byte, 1))
+	require.ErrorIs(t, err, sdk.ErrRetryable)
+	_, err = dial("unlisted").Read(make([]byte, 1))
+	require.ErrorIs(t, err, sdk.ErrPermanent)
+	require.ErrorContains(t, err, "not listed")
+	open := dial("silent")
+	for range 2 { // the first was the quiet one
+		far, err := silent.Accept()
+		require.NoError(t, err)
+		defer far.Close()
+	}
+	j.lease.Close()
+	_, err = open.Read(make([]byte, 1))
+	require.ErrorIs(t, err, sdk.ErrRetryable)
 }
