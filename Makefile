@@ -124,8 +124,9 @@ lint-proto: $(BUF) $(PROTOC_GENS) ## Check protos and that the generated code is
 	cd api && while read -r f; do diff "$$f" "$(CACHE)/generated/$$f" || { echo "$$f is not what its proto generates: run make generate"; exit 1; }; done < $(CACHE)/generated.list
 
 .PHONY: generate
-generate: $(BUF) $(PROTOC_GENS) ## Generate Go code from the protos
+generate: $(BUF) $(PROTOC_GENS) ## Generate Go code from the protos, and the Python example from its template and the Go code
 	cd api && PATH="$(CACHE)/gen:$$PATH" $(BUF) generate
+	CGO_ENABLED=0 go test -count=1 -run PythonIsTheExample ./plugins/scaffold -update
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format Go code

@@ -49,17 +49,6 @@ type Attempt struct {
 	Body         []byte          `json:"body,omitempty"`         // storage, up to MaxBody
 	Apart        *Apart          `json:"apart,omitempty"`        // storage, in place of a larger body
 	Digest       []byte          `json:"digest,omitempty"`       // external: of the request, as the sink names it
-	Effect       *Effect         `json:"effect,omitempty"`       // storage and external, as the sink counts it
-}
-
-// Effect is what an attempt does to its table once it has landed. nil: not known.
-type Effect struct {
-	Operation    string `json:"operation,omitempty"`
-	AddedFiles   *int64 `json:"added_files,omitempty"`
-	RemovedFiles *int64 `json:"removed_files,omitempty"`
-	AddedRows    *int64 `json:"added_rows,omitempty"`   // of the added files
-	RemovedRows  *int64 `json:"removed_rows,omitempty"` // of the removed files
-	Partitions   *int64 `json:"partitions,omitempty"`   // that were changed
 }
 
 // Apart is a body that lies in a file beside the journal, which was synced before the seal.

@@ -267,8 +267,7 @@ func (s *Server) ownFile(t *target, f *sinkv1.ScanFile) error {
 		if rest, below := strings.CutPrefix(file, location+"/"); below { // names are as they are, whatever is in them
 			return !slices.Contains(strings.Split(rest, "/"), "..")
 		}
-		c := s.cfg.Catalogs[t.entry.name]
-		return slices.ContainsFunc(slices.Concat([]string{location}, c.DataPaths, c.AddFilesPaths), func(place string) bool {
+		return slices.ContainsFunc(append([]string{location}, s.cfg.Catalogs[t.entry.name].DataPaths...), func(place string) bool {
 			_, err := uri.Below(place, file)
 			return err == nil
 		})

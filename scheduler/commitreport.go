@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -43,17 +42,7 @@ func reportOf(a *coordinator.Attempt, m *coordinator.Machine) commitReport {
 		return commitReport{}
 	}
 	out := commitReport{addedFiles: &t.Files, addedRows: &t.Rows}
-	if a == nil {
-		return out
-	}
-	if e := a.Effect; e != nil {
-		out.operation = e.Operation
-		if len(a.Markers) < 2 { // a group's counts are of all of its jobs
-			out.addedFiles, out.addedRows = cmp.Or(e.AddedFiles, out.addedFiles), cmp.Or(e.AddedRows, out.addedRows)
-			out.removedFiles, out.removedRows, out.partitions = e.RemovedFiles, e.RemovedRows, e.Partitions
-		}
-	}
-	if a.Kind != coordinator.KindCatalog {
+	if a == nil || a.Kind != coordinator.KindCatalog {
 		return out
 	}
 	if a.SequenceNumber > 0 {

@@ -2,11 +2,14 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/signet-io/signet/catalog"
 	"github.com/signet-io/signet/catalog/storage"
+	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/scheduler/sql"
 )
 
@@ -99,6 +102,85 @@ func (s *Server) createDirectory(j *job, e *catalogEntry, parts []string, ifNotE
 		return s.answer(j, []string{"result"}, []row{{what + " will be listed with its first table: the object store has no empty directories"}})
 	}
 	return s.answer(j, []string{"result"}, []row{{"created " + what}})
+}
+
+// dropDirectory removes a table that is a directory: its files are all that there is of it. Whoever looks meanwhile finds the table, none, or one whose log has no beginning, which every
+// reader refuses; never the rows of an older version. A statement that was cut off is run again after a restart, and goes on. What it removes was there before: another table of that
+// name may be in the making, whose files have no log yet.
+func (s *Server) dropDirectory(j *job, t *target) (existed bool, err error) {
+	store, err := t.entry.below(j.ctx)
+	if err != nil {
+		return false, err
+	}
+	location := t.entry.location(t.ident)
+	empty, err := storage.IsEmpty(j.ctx, store, location+"/"+t.entry.log)
+	switch {
+	case err != nil || empty && !j.again:
+		return false, err // a directory without a log is no table
+	case !empty && j.again:
+		if newer, err := s.madeSince(j, t); newer || err != nil {
+			return true, err // somebody has made another table of that name
+		}
+	}
+	if err := fault.Hit("scheduler.drop.before"); err != nil {
+		return false, err
+	}
+	if _, remote := store.(storage.Located); remote {
+		n, err := s.dropObjects(j, store, location, location+"/"+t.entry.log)
+		return !empty || n > 0, err
+	}
+	aside := parentOf(location) + "/.dropped-" + j.id
+	if !empty {
+		if err := storage.SetAside(j.ctx, store, location, aside); err != nil {
+			return false, err
+		}
+	}
+	if err := fault.Hit("scheduler.drop.aside"); err != nil {
+		return true, err
+	}
+	n, err := store.RemoveAll(j.ctx, aside)
+	if err != nil {
+		return true, fmt.Errorf("remove %s: %w", aside, err)
+	}
+	return !empty || n > 0, nil
+}
+
+// dropObjects is dropDirectory where nothing can be renamed: checkpoints and hints go first, so that readers start with the first commit, which goes next, and then the rest.
+func (s *Server) dropObjects(j *job, store storage.Store, location, log string) (int, error) {
+	var hints, commits, files []string
+	err := store.List(j.ctx, location, func(i storage.Info) error {
+		if j.again && !i.ModTime.Before(j.rec.Submitted) {
+			return nil
+		}
+		name := i.URI[strings.LastIndexByte(i.URI, '/')+1:]
+		switch _, err := storage.Below(log, i.URI); {
+		case err != nil:
+			files = append(files, i.URI)
+		case strings.TrimLeft(name, "0123456789") == ".json":
+			commits = append(commits, i.URI)
+		default:
+			hints = append(hints, i.URI)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	slices.Sort(commits)
+	removed := 0
+	for n, u := range slices.Concat(hints, commits) {
+		if n == len(hints)+1 {
+			if err := fault.Hit("scheduler.drop.aside"); err != nil {
+				return removed, err
+			}
+		}
+		if err := store.Remove(j.ctx, u); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return removed, err
+		}
+		removed++
+	}
+	gone, err := removeEach(j.ctx, store, files)
+	return removed + len(gone), err
 }
 
 // madeSince tells whether the table at a name is younger than the statement: a first run of it may have removed the one that it was about.

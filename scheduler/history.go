@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
@@ -114,13 +113,11 @@ func mapText(m map[string]string) any {
 	if len(m) == 0 {
 		return nil
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)              // conditions have < and >
-	if err := enc.Encode(m); err != nil { // strings are never refused
+	b, err := json.Marshal(m)
+	if err != nil { // strings are never refused
 		return nil
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
 
 // snapshotHistory is the history of an Iceberg table: its snapshots, whose summaries are what is measured. The version that a commit has read is its parent.

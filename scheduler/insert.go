@@ -26,8 +26,6 @@ type planned struct {
 	scope  *planv1.Scope // overwrites: what they remove
 	// operation of a row-level write: delete, update or merge.
 	operation string
-	predicate string                 // of a row-level write, for the table's history
-	clauses   []*sinkv1.MergeClause  // of a merge, as well
 	whole     []*planv1.ReplacedFile // of which a DELETE removes every row without reading them
 	unread    bool                   // it has no other file: none is read or written
 	over      *overwrite             // nil: a plain append, or no INSERT
@@ -180,7 +178,7 @@ func (s *Server) prepareOnce(ctx context.Context, j *job, p *planned, def *sinkv
 	defer lease.Close()
 	res, err := sink.PrepareWrite(ctx, &sinkv1.PrepareWriteRequest{
 		Lease: lease.Token(), Table: t.ref(), Mode: mode, Definition: def, Branch: p.branch, Scope: p.scope, Operation: p.operation, WapId: j.wapID(p),
-		AddFiles: p.adds, Pick: p.pick, Predicate: p.predicate, Clauses: p.clauses,
+		AddFiles: p.adds, Pick: p.pick,
 	})
 	if err != nil {
 		return nil, s.sinkFailure(ctx, t, err)

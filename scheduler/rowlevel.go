@@ -49,7 +49,6 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 		return nil, err
 	}
 	p := &planned{target: t, branch: branch, mode: sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL, operation: r.Operation()}
-	p.predicate, p.clauses = conditions(st)
 	if err := s.canRowLevel(j, t, r); err != nil {
 		return nil, err
 	}
@@ -84,43 +83,6 @@ func (s *Server) planRowLevel(j *job, st sql.Statement) (*planned, error) {
 	tasks.Why = a.result.GetUnrepeatable()
 	tasks.Found = &plan.Found{SQL: a.result.GetSql(), Columns: len(a.result.GetColumns()), Sources: a.sources, Clauses: clauses}
 	return p, s.planChanges(j, p, tasks, a.result.GetPlanText())
-}
-
-// conditions are what a statement says of the rows that it is about, for the table's history.
-func conditions(st sql.Statement) (predicate string, clauses []*sinkv1.MergeClause) {
-	text := func(f *sql.Fragment) string {
-		if f == nil {
-			return ""
-		}
-		return cut(f.Text)
-	}
-	switch st := st.(type) {
-	case *sql.Delete:
-		return text(st.Where), nil
-	case *sql.Update:
-		return text(st.Where), nil
-	case *sql.Merge:
-		for _, c := range st.When {
-			clauses = append(clauses, &sinkv1.MergeClause{Match: matchText[c.Match], Action: actionText[c.Action], Predicate: text(c.And)})
-		}
-		return text(&st.On), clauses
-	}
-	return "", nil
-}
-
-var (
-	matchText  = map[sql.MergeMatch]string{sql.Matched: "matched", sql.NotMatched: "not matched", sql.NotMatchedBySource: "not matched by source"}
-	actionText = map[sql.MergeAction]string{sql.MergeNothing: "nothing", sql.MergeDelete: "delete", sql.MergeUpdate: "update", sql.MergeInsert: "insert"}
-)
-
-// maxCondition is the most bytes of a condition that a table's history is told: lists of keys may be of any length.
-const maxCondition = 16 << 10
-
-func cut(text string) string {
-	if len(text) <= maxCondition {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxCondition], "") + " …"
 }
 
 // ownName is the table's name as the statement has it, without the branch behind it.

@@ -72,7 +72,7 @@ func (s *Server) openSinks() error {
 		}
 		pc := host.Config{
 			Name: c.sink, Path: filepath.Join(dir, "signet-sink-"+c.sink), Dir: run, Register: s.broker.Register,
-			Logger: s.log, Isolation: isolation, Unlocked: s.cfg.Plugins.AllowUnlocked, StartTimeout: s.cfg.Timeouts.PluginStart, DrainTimeout: s.cfg.Timeouts.Drain,
+			AllowRead: s.cfg.Plugins.Read[c.sink], Logger: s.log, Isolation: isolation, Unlocked: s.cfg.Plugins.AllowUnlocked, StartTimeout: s.cfg.Timeouts.PluginStart, DrainTimeout: s.cfg.Timeouts.Drain,
 			DialOptions: telemetry.PluginCalls(s.views.metrics, s.views.tracer, c.sink), ServerOptions: telemetry.HostCalls(s.views.tracer, c.sink),
 		}
 		if lock != nil {

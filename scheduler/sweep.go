@@ -112,7 +112,7 @@ func (s *Server) sweepOnce(ctx context.Context) {
 	err := s.journal.View(func(tx *journal.Tx) error {
 		return tx.Duties(func(d *journal.Duty) error {
 			d.Confirmed = d.Confirmed || s.attemptEnded(d.Attempt)
-			if d.Expiry != nil && s.expiryWaits(d) || d.Dropped != nil && len(s.stillRunning([]string{d.Job})) > 0 {
+			if d.Expiry != nil && s.expiryWaits(d) {
 				return nil
 			}
 			if s.sweepDue(d, now) {
@@ -146,9 +146,6 @@ func (s *Server) sweep(ctx context.Context, d journal.Duty) error {
 	entry := s.catalogs[d.Catalog]
 	if entry == nil {
 		return fail(codeNotFound, "", "the catalog %s is not configured any more", d.Catalog)
-	}
-	if d.Dropped != nil {
-		return s.sweepDropped(ctx, entry, d)
 	}
 	store, err := entry.store(ctx, d.Ident, d.Location)
 	if err != nil {

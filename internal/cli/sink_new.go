@@ -17,7 +17,7 @@ func (a *app) sinkNewCommand() *cobra.Command {
 			"tests, and a Makefile that builds it, tests it and runs a real INSERT. Change it into yours.\n\n" +
 			"A Go module requires the release of Signet that made it. Where this Signet is no release, or the project lies inside a checkout of Signet, it builds\n" +
 			"against that checkout; --sdk names another.",
-		Example: "  signet sink new parquetdir && make -C parquetdir test run",
+		Example: "  signet sink new parquetdir && make -C parquetdir test run\n  signet sink new parquetdir --lang python",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
 			dir, err := scaffold.New(cmd.Context(), o, a.streams.Err)
@@ -32,7 +32,7 @@ func (a *app) sinkNewCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Language, "lang", scaffold.Go, "language: go")
+	f.StringVar(&o.Language, "lang", scaffold.Go, "language: go or python")
 	f.StringVar(&o.Dir, "dir", "", "directory of the project, which must not exist (default: NAME)")
 	f.StringVar(&o.Module, "module", "", "path of the Go module (default: signet-sink-NAME)")
 	f.StringVar(&o.SDK, "sdk", "", "checkout of Signet to build a Go module against, instead of a release")

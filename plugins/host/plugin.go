@@ -40,7 +40,7 @@ type Plugin struct {
 	kill    func() // go-plugin's, once
 	gone    chan struct{}
 
-	tls      func() *tls.Config // of AutoMTLS, known after the handshake
+	tls      *tls.Config // of both directions; whom it believes is known after the handshake
 	services *grpc.Server
 	sink     sinkv1.SinkClient
 	desc     *sinkv1.DescribeResponse
@@ -64,7 +64,11 @@ func Start(ctx context.Context, cfg Config) (*Plugin, error) {
 	if err != nil {
 		return nil, errors.Join(err, run.remove())
 	}
-	p := prepare(cfg, run, img)
+	p, err := prepare(cfg, run, img)
+	if err != nil {
+		img.close()
+		return nil, errors.Join(&Error{Kind: ErrStart, Plugin: cfg.Name, Path: cfg.Path, Detail: "make a certificate for it", Cause: err}, run.remove())
+	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
 	if err := p.greet(ctx); err != nil {
@@ -75,7 +79,11 @@ func Start(ctx context.Context, cfg Config) (*Plugin, error) {
 	return p, nil
 }
 
-func prepare(cfg Config, run *runDir, img *image) *Plugin {
+func prepare(cfg Config, run *runDir, img *image) (*Plugin, error) {
+	tlsConfig, cert, err := certificate()
+	if err != nil {
+		return nil, err
+	}
 	p := &Plugin{cfg: cfg, run: run, gone: make(chan struct{})}
 	p.cfg.Logger = cfg.Logger.With("plugin", cfg.Name)
 	logs := newLogSink(p.cfg.Logger)
@@ -89,7 +97,7 @@ func prepare(cfg Config, run *runDir, img *image) *Plugin {
 		HandshakeConfig:  protocol.Handshake(),
 		VersionedPlugins: map[int]plugin.PluginSet{protocol.Version: {protocol.Service: dispenser{}}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        tlsConfig,
 		SkipHostEnv:      true,
 		StartTimeout:     cfg.StartTimeout + time.Second, // ours comes first
 		// Any other level makes go-plugin parse lines of the plugin, and crash on some.
@@ -99,14 +107,14 @@ func prepare(cfg Config, run *runDir, img *image) *Plugin {
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: run.sock},
 		GRPCDialOptions:  dial,
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
-			p.process.env = append(environment(&p.cfg, run.tmp()), cmd.Env...)
+			p.process.env = append(append(environment(&p.cfg, run.tmp()), cmd.Env...), certEnv+"="+cert)
 			return p.process, nil
 		},
 	}
-	p.tls = func() *tls.Config { return config.TLSConfig }
+	p.tls = tlsConfig
 	p.client = plugin.NewClient(config)
 	p.kill = sync.OnceFunc(p.client.Kill)
-	return p
+	return p, nil
 }
 
 // dispenser gives us go-plugin's connection and broker.
@@ -163,7 +171,7 @@ func (p *Plugin) greet(ctx context.Context) error {
 
 // serve serves signet.host.v1 to this plugin, which alone has the certificate, as long as it runs.
 func (p *Plugin) serve(l net.Listener) {
-	p.services = grpc.NewServer(append(append(rpc.ServerOptions(), p.cfg.ServerOptions...), grpc.Creds(credentials.NewTLS(p.tls())))...)
+	p.services = grpc.NewServer(append(append(rpc.ServerOptions(), p.cfg.ServerOptions...), grpc.Creds(credentials.NewTLS(p.tls)))...)
 	if p.cfg.Register != nil {
 		p.cfg.Register(p.services)
 	}

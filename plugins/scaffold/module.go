@@ -48,7 +48,7 @@ func goModule(ctx context.Context, o Options, dir string, out io.Writer) error {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	text, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return wrong("there is no go in the PATH: install Go %s or later (https://go.dev/dl)", goVersion)
+		return wrong("there is no go in the PATH: install Go %s or later (https://go.dev/dl), or take --lang %s", goVersion, Python)
 	}
 	if err != nil {
 		return wrong("go mod tidy: %w\n%s", err, strings.TrimSpace(string(text)))

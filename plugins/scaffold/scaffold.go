@@ -17,8 +17,11 @@ import (
 	"github.com/signet-io/signet/plugins/protocol"
 )
 
-// Go is the language of a project.
-const Go = "go"
+// Languages of a project.
+const (
+	Go     = "go"
+	Python = "python"
+)
 
 //go:embed all:templates
 var templates embed.FS
@@ -26,7 +29,7 @@ var templates embed.FS
 // Options say what is made. ErrUsage is wrapped by every error that one of them causes.
 type Options struct {
 	Name     string // of the sink, as a catalog names it
-	Language string // Go; "": Go
+	Language string // Go or Python; "": Go
 	Dir      string // of the project, which must not exist; "": the sink's name
 	Module   string // path of the Go module; "": signet-sink-<name>
 	SDK      string // a checkout of Signet that a Go module builds against; "": see Version
@@ -67,8 +70,8 @@ func (o *Options) complete() error {
 		return wrong("the name %q: want 1 to 63 of a-z, 0-9 and -, and no - at the beginning", o.Name)
 	case builtIn[o.Name]:
 		return wrong("the name %q is that of a sink that comes with Signet: take another", o.Name)
-	case o.Language != Go:
-		return wrong("--lang %q: want %s", o.Language, Go)
+	case o.Language != Go && o.Language != Python:
+		return wrong("--lang %q: want %s or %s", o.Language, Go, Python)
 	case !moduleRule.MatchString(o.Module):
 		return wrong("--module %q is no path of a Go module, such as example.org/sinks/%s", o.Module, o.Name)
 	}
@@ -100,10 +103,13 @@ func New(ctx context.Context, o Options, out io.Writer) (dir string, err error) 
 	if err := render(o, work); err != nil {
 		return "", err
 	}
-	if o.Language == Go {
-		if err := goModule(ctx, o, work, out); err != nil {
-			return "", err
-		}
+	if o.Language == Python {
+		err = pythonProtos(work)
+	} else {
+		err = goModule(ctx, o, work, out)
+	}
+	if err != nil {
+		return "", err
 	}
 	// A directory that somebody made meanwhile is replaced by rename only if it is empty.
 	if err := os.Rename(work, o.Dir); err != nil {

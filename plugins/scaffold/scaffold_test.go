@@ -2,6 +2,8 @@ package scaffold_test
 
 import (
 	"bytes"
+	"flag"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +97,7 @@ func TestNew_Refuses(t *testing.T) {
 		"too long":          {scaffold.Options{Name: strings.Repeat("x", 64)}, "want 1 to 63"},
 		"the file's prefix": {scaffold.Options{Name: "signet-sink-foo"}, "leave out signet-sink-, which the file's name gets by itself: foo"},
 		"a built-in sink":   {scaffold.Options{Name: "delta"}, "comes with Signet"},
-		"a language":        {scaffold.Options{Name: "x", Language: "cobol"}, `--lang "cobol": want go`},
+		"a language":        {scaffold.Options{Name: "x", Language: "cobol"}, `--lang "cobol": want go or python`},
 		"a module":          {scaffold.Options{Name: "x", Module: "a b"}, `--module "a b"`},
 		"a module's escape": {scaffold.Options{Name: "x", Module: "a/../b"}, `--module "a/../b"`},
 		"an existing place": {scaffold.Options{Name: "x", Dir: taken}, taken + " exists already"},
@@ -127,6 +129,47 @@ func TestNew_RequiresTheRelease(t *testing.T) {
 	_, err := scaffold.New(t.Context(), scaffold.Options{Name: "x", Dir: filepath.Join(parent, "x"), Version: "v0.999.0-rc.1"}, &bytes.Buffer{})
 	require.ErrorIs(t, err, scaffold.ErrUsage)
 	require.ErrorContains(t, err, "go mod tidy")
-	require.ErrorContains(t, err, "github.com/signet-io/signet@v0.999.0-rc.1")
+	require.ErrorContains(t, err, "v0.999.0-rc.1")
 	require.Empty(t, names(t, parent))
+}
+
+var update = flag.Bool("update", false, "write examples/sinks/python anew")
+
+// examples/sinks/python is what the scaffold makes, with the protocols' messages as they are now.
+func TestNew_PythonIsTheExample(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "python")
+	_, err := scaffold.New(t.Context(), scaffold.Options{Name: "python", Language: scaffold.Python, Dir: made}, &bytes.Buffer{})
+	require.NoError(t, err)
+	const example = "../../examples/sinks/python"
+	if *update {
+		require.NoError(t, os.RemoveAll(example))
+		require.NoError(t, os.CopyFS(example, os.DirFS(made)))
+	}
+	want := files(t, made)
+	require.Contains(t, want, "signet_sink/sink_pb2.py")
+	for _, name := range want {
+		body, err := os.ReadFile(filepath.Join(made, name))
+		require.NoError(t, err)
+		is, err := os.ReadFile(filepath.Join(example, name))
+		require.NoError(t, err, "`make generate` writes it")
+		require.Equal(t, string(body), string(is), "%s is not what the scaffold makes: `make generate` writes it", name)
+	}
+	tracked, err := exec.Command("git", "-C", example, "ls-files", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Skip("not a clone: what else is there cannot be told from what was built")
+	}
+	require.ElementsMatch(t, want, strings.Fields(string(tracked)))
+}
+
+// files lists what lies below a directory.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			out = append(out, path)
+		}
+		return err
+	}))
+	return out
 }

@@ -130,11 +130,6 @@ func AsCommitPoint(version, parent string, markers ...string) PutOption {
 	}
 }
 
-// WithEffect says what the commit of an AsCommitPoint before it does, for the answer that the statement gets.
-func WithEffect(e *hostv1.CommitEffect) PutOption {
-	return func(r *hostv1.PutIfAbsentRequest) { r.CommitPoint.Effect = e }
-}
-
 // PutIfAbsent creates an object from bytes; an existing one is ErrExists, or ErrConflict at a commit point.
 func (h *Host) PutIfAbsent(ctx context.Context, uri string, body []byte, opts ...PutOption) (*hostv1.PutIfAbsentResponse, error) {
 	return h.PutReader(ctx, uri, bytes.NewReader(body), opts...)

@@ -151,7 +151,7 @@ func (l *Lease) commitObject(ctx context.Context, store storage.Store, uri strin
 	}
 	a := coordinator.Attempt{
 		Kind: coordinator.KindStorage, Version: cp.GetVersion(), ParentVersion: cp.GetParent(), Markers: l.spec.Markers,
-		TableUUID: l.spec.TableUUID, Location: store.Location(), URI: uri, Body: content.data, Apart: content.apart, Effect: effectOf(cp),
+		TableUUID: l.spec.TableUUID, Location: store.Location(), URI: uri, Body: content.data, Apart: content.apart,
 	}
 	t := &storageTarget{store: store, bodies: &l.b.bodies}
 	if err := l.taken(ctx, t, &a); err != nil {
@@ -171,17 +171,6 @@ func (l *Lease) commitObject(ctx context.Context, store storage.Store, uri strin
 		return storage.Info{URI: uri, Size: content.size()}, nil
 	}
 	return info, nil
-}
-
-// effectOf is what the sink says that a commit does.
-func effectOf(cp *hostv1.CommitPoint) *coordinator.Effect {
-	e := cp.GetEffect()
-	if e == nil {
-		return nil
-	}
-	return &coordinator.Effect{
-		Operation: e.Operation, AddedFiles: e.AddedFiles, RemovedFiles: e.RemovedFiles, AddedRows: e.AddedRows, RemovedRows: e.RemovedRows, Partitions: e.Partitions,
-	}
 }
 
 // taken looks before anything is sealed: the name may hold this very commit from before a crash, or somebody else's.

@@ -59,7 +59,7 @@ func (s *sealService) Take(ctx context.Context, r *hostv1.TakeRequest) (*hostv1.
 	}
 	seq, err := l.spec.Gate.Seal(ctx, coordinator.Attempt{
 		Epoch: s.b.cfg.Epoch, Kind: coordinator.KindExternal, Version: cp.GetVersion(), ParentVersion: cp.GetParent(), Markers: l.spec.Markers,
-		TableUUID: l.spec.TableUUID, Location: l.spec.Location, Digest: r.GetRequestDigest(), Effect: effectOf(cp),
+		TableUUID: l.spec.TableUUID, Location: l.spec.Location, Digest: r.GetRequestDigest(),
 	})
 	if err != nil {
 		return nil, l.refusedSeal(err)

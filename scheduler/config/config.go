@@ -167,6 +167,8 @@ type Plugins struct {
 	Secrets map[string]map[string]Secret `koanf:"secrets"`
 	// Dial: sink name → name → host:port.
 	Dial map[string]map[string]string `koanf:"dial"`
+	// Read: sink name → files and directories that its confined process may read besides the system's and its own.
+	Read map[string][]string `koanf:"read"`
 }
 
 // Executors says which executors this scheduler starts by itself and what each gets.

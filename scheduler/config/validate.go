@@ -44,6 +44,7 @@ func (c *Config) Validate() error {
 			v.check(err == nil, key, c.Plugins.Dial[sink][name], "want host:port")
 		}
 	}
+	v.pluginReads(c)
 	v.executors(&c.Executors)
 	v.dispatch(&c.Dispatch)
 	v.timeouts(&c.Timeouts)
@@ -52,6 +53,28 @@ func (c *Config) Validate() error {
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "text", "json")
 	return errors.Join(v.errs...)
+}
+
+// pluginReads keeps what plugins may read apart from what is Signet's own: they are confined so that they see no secret.
+func (v *validator) pluginReads(c *Config) {
+	for _, sink := range sortedKeys(c.Plugins.Read) {
+		key := "plugins.read." + sink
+		for _, path := range c.Plugins.Read[sink] {
+			if !v.check(filepath.IsAbs(path) && filepath.Clean(path) != "/", key, path, "want an absolute path below /, of an interpreter's installation for instance") {
+				continue
+			}
+			for _, own := range c.OwnPaths() {
+				apart := own == c.Plugins.Dir || !below(own, path) && !below(path, own)
+				v.check(apart, key, path, "must be apart from "+own+", which is Signet's own")
+			}
+		}
+	}
+}
+
+// below tells whether a path is a directory or lies in it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 type validator struct{ errs []error }

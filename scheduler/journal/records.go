@@ -194,8 +194,6 @@ type Duty struct {
 	// Until is when the last access to the prefix has run out that an executor may have; zero: it never had any. The duty is not over before.
 	Until  time.Time `json:"until,omitzero"`
 	Expiry *Expiry   `json:"expiry,omitempty"` // in place of a prefix to be swept; Prefix is a name then
-	// Dropped is a table that is being removed; Prefix is the hidden directory that its own was renamed to, or where nothing can be renamed, a name only.
-	Dropped *Dropped `json:"dropped,omitempty"`
 	// Failures in a row, and when the first of them was; zero: none.
 	Failures     int       `json:"failures,omitempty"`
 	FailingSince time.Time `json:"failing_since,omitzero"`
@@ -208,13 +206,6 @@ type Expiry struct {
 	Snapshots  []ExpiredSnapshot `json:"snapshots"`
 	Statistics []string          `json:"statistics,omitempty"` // files that the metadata named before
 	Readers    []string          `json:"readers,omitempty"`    // jobs that may read the files; they go when these have ended
-}
-
-// Dropped is a table of files alone that DROP TABLE has begun to remove.
-type Dropped struct {
-	Table  string    `json:"table"`  // its directory
-	Log    string    `json:"log"`    // the directory of its log
-	Before time.Time `json:"before"` // what is younger belongs to another table of its name
 }
 
 // ExpiredSnapshot is a snapshot with its manifest list.

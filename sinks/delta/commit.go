@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	hostv1 "github.com/signet-io/signet/api/host/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/internal/fault"
 	"github.com/signet-io/signet/plugins/sdk"
@@ -106,12 +105,12 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return permanent(ref, err)
 	}
-	a.resp.Metrics = a.batch.metrics(tx)
-	err = a.send(ctx, t, commit.Version, body, effect(tx, a.resp.Metrics))
+	err = a.send(ctx, t, commit.Version, body)
 	a.lap(&a.resp.Timings.CommitMicros, &t0)
 	if err != nil {
 		return err
 	}
+	a.resp.Metrics = a.batch.metrics(tx)
 	a.sink.landed(ctx, t, commit)
 	return nil
 }
@@ -208,7 +207,7 @@ func encode(actions []log.Action) ([]byte, error) {
 }
 
 // send asks for the commit point.
-func (a *attempt) send(ctx context.Context, t *table, version int64, body []byte, does *hostv1.CommitEffect) error {
+func (a *attempt) send(ctx context.Context, t *table, version int64, body []byte) error {
 	if err := hit("delta.commit.before-send"); err != nil {
 		return err
 	}
@@ -217,7 +216,7 @@ func (a *attempt) send(ctx context.Context, t *table, version int64, body []byte
 		parent = versionOf(t.Version)
 	}
 	uri := t.store.uri(log.CommitName(version))
-	if _, err := t.store.host.PutIfAbsent(ctx, uri, body, sdk.AsCommitPoint(versionOf(version), parent, a.batch.markers...), sdk.WithEffect(does)); err != nil {
+	if _, err := t.store.host.PutIfAbsent(ctx, uri, body, sdk.AsCommitPoint(versionOf(version), parent, a.batch.markers...)); err != nil {
 		return err
 	}
 	a.resp.Outcome, a.resp.Version, a.resp.Location = sinkv1.Outcome_OUTCOME_COMMITTED, versionOf(version), uri

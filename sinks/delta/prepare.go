@@ -14,7 +14,6 @@ import (
 	"github.com/signet-io/signet/sinks/delta/log"
 	"github.com/signet-io/signet/sinks/delta/log/schema"
 	"github.com/signet-io/signet/sinks/delta/log/stats"
-	"github.com/signet-io/signet/sinks/delta/log/transaction"
 )
 
 // PrepareWrite implements sdk.Sink.
@@ -129,8 +128,7 @@ func (st *state) spec(req *sinkv1.PrepareWriteRequest, m *log.Metadata) (*planv1
 	}
 	w.Partition = partitionFields(w.GetSchema(), st.PartitionBy)
 	if st.Mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL {
-		w.RowChanges = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE
-		st.describe(req)
+		w.RowChanges, st.Operation = planv1.RowChanges_ROW_CHANGES_COPY_ON_WRITE, req.GetOperation()
 	}
 	st.Statistics = maps.Clone(m.Configuration)
 	maps.DeleteFunc(st.Statistics, func(k, _ string) bool { return !strings.HasPrefix(k, "delta.dataSkipping") })
@@ -140,17 +138,6 @@ func (st *state) spec(req *sinkv1.PrepareWriteRequest, m *log.Metadata) (*planv1
 	st.metrics(w, s)
 	w.SinkState, err = json.Marshal(st)
 	return w, err
-}
-
-// describe keeps what the table's history will tell of a row-level write.
-func (st *state) describe(req *sinkv1.PrepareWriteRequest) {
-	st.Operation = req.GetOperation()
-	if p := req.GetPredicate(); p != "" {
-		st.Predicates = []string{p}
-	}
-	for _, c := range req.GetClauses() {
-		st.Clauses.Add(c.GetMatch(), transaction.Clause{Predicate: c.GetPredicate(), Action: c.GetAction()})
-	}
 }
 
 // domainClustering says by which columns other writers cluster the table's rows: each file has to have their statistics.

@@ -13,7 +13,6 @@ import (
 	"github.com/signet-io/signet/sinks/delta/log"
 	"github.com/signet-io/signet/sinks/delta/log/partition"
 	"github.com/signet-io/signet/sinks/delta/log/schema"
-	"github.com/signet-io/signet/sinks/delta/log/transaction"
 )
 
 // errState: a write spec is none that PrepareWrite has made.
@@ -21,16 +20,14 @@ var errState = errors.New("the write spec is not one that this sink has prepared
 
 // state is what a write spec carries for Stage and Commit. Specs of appends that may share a commit are equal, so that it holds nothing of the moment.
 type state struct {
-	Mode        sinkv1.WriteMode    `json:"mode"`
-	Operation   string              `json:"operation,omitempty"` // of a row-level write
-	Predicates  []string            `json:"predicates,omitempty"`
-	Clauses     transaction.Clauses `json:"clauses,omitzero"` // of a merge
-	Location    string              `json:"location"`
-	SchemaText  string              `json:"schema"`
-	PartitionBy []string            `json:"partition,omitempty"`
-	Statistics  map[string]string   `json:"statistics,omitempty"` // properties by which statistics are chosen
-	Clustered   [][]string          `json:"clustered,omitempty"`  // columns that statistics have in any case
-	Define      *definition         `json:"define,omitempty"`     // the table that the commit creates, or replaces the present one by
+	Mode        sinkv1.WriteMode  `json:"mode"`
+	Operation   string            `json:"operation,omitempty"` // of a row-level write
+	Location    string            `json:"location"`
+	SchemaText  string            `json:"schema"`
+	PartitionBy []string          `json:"partition,omitempty"`
+	Statistics  map[string]string `json:"statistics,omitempty"` // properties by which statistics are chosen
+	Clustered   [][]string        `json:"clustered,omitempty"`  // columns that statistics have in any case
+	Define      *definition       `json:"define,omitempty"`     // the table that the commit creates, or replaces the present one by
 }
 
 // plan is a write spec with its state, read.

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	hostv1 "github.com/signet-io/signet/api/host/v1"
 	sinkv1 "github.com/signet-io/signet/api/sink/v1"
 	"github.com/signet-io/signet/sinks/delta/log"
 	"github.com/signet-io/signet/sinks/delta/log/stats"
@@ -126,11 +125,11 @@ func (p *plan) removals(tx *transaction.Transaction, base *log.Snapshot, b *batc
 func (p *plan) rowLevel() transaction.Operation {
 	switch strings.ToLower(p.Operation) {
 	case "delete":
-		return transaction.Deleted(p.Predicates...)
+		return transaction.Deleted()
 	case "merge":
-		return transaction.Merged(strings.Join(p.Predicates, " AND "), p.Clauses)
+		return transaction.Merged("")
 	}
-	return transaction.Updated(p.Predicates...)
+	return transaction.Updated()
 }
 
 // overwriteWhere removes the files of which every row is in the filter, and refuses those of which some are.
@@ -220,20 +219,6 @@ func (b *batch) counts() map[string]string {
 		}
 	}
 	return map[string]string{"numUpdatedRows": text(b.updated), "numCopiedRows": text(kept)}
-}
-
-// effect is what a transaction does, for the statement's answer.
-func effect(tx *transaction.Transaction, m *sinkv1.CommitMetrics) *hostv1.CommitEffect {
-	e := &hostv1.CommitEffect{Operation: tx.Operation.Name, AddedFiles: &m.AddedFiles, RemovedFiles: &m.RemovedFiles, AddedRows: &m.AddedRows, RemovedRows: &m.RemovedRows}
-	if m.Partitions >= 0 {
-		e.Partitions = &m.Partitions
-	}
-	for _, f := range tx.Removes {
-		if _, ok := liveRows(f); !ok { // its writer has not said
-			e.RemovedRows = nil
-		}
-	}
-	return e
 }
 
 // metrics are what a transaction has done.

@@ -36,6 +36,30 @@ func TestEmbedded_DeltaBesideLake(t *testing.T) {
 	require.NotContains(t, r.Out, "delta")
 }
 
+// A drop that is cut off is finished by the next start: the table is gone, with all its files, and a new one of its name is empty.
+func TestDelta_DropIsCutOff(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"scheduler.drop.before", "scheduler.drop.aside"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			e := newEmbedded(t)
+			require.Equal(t, 0, e.run("CREATE TABLE delta.demo.t AS SELECT range AS id FROM range(4)").Code)
+			r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=" + point + "=kill"}, "sql", "DROP TABLE delta.demo.t")
+			require.NotEqual(t, 0, r.Code)
+			r = e.run("SHOW TABLES FROM delta.demo") // finishes what was begun, first
+			require.Equal(t, 0, r.Code, r.Err)
+			require.Equal(t, "table", strings.TrimSpace(r.Out))
+			require.NoError(t, filepath.WalkDir(filepath.Join(e.dir, "delta"), func(path string, d fs.DirEntry, err error) error {
+				require.False(t, err == nil && d.Type().IsRegular(), "%s is left", path)
+				return err
+			}))
+			r = e.run("CREATE TABLE delta.demo.t (id BIGINT); SELECT count(*) FROM delta.demo.t")
+			require.Equal(t, 0, r.Code, r.Err)
+			require.Contains(t, r.Out, "0")
+		})
+	}
+}
+
 // A clean-up that is cut off has removed nothing that is needed, and the next one removes the rest.
 func TestDelta_VacuumIsCutOff(t *testing.T) {
 	t.Parallel()
@@ -58,6 +82,23 @@ func TestDelta_VacuumIsCutOff(t *testing.T) {
 	require.Equal(t, 0, r.Code, r.Err)
 	require.Contains(t, r.Out, "7")
 	require.Equal(t, 1, files())
+}
+
+// Files that have come since a drop was cut off are those of another table in the making: they stay.
+func TestDelta_DropLeavesWhatCameAfterIt(t *testing.T) {
+	t.Parallel()
+	e := newEmbedded(t)
+	require.Equal(t, 0, e.run("CREATE TABLE delta.demo.t AS SELECT range AS id FROM range(4)").Code)
+	r := harness.RunCommand(t, "", []string{"SIGNET_DATA_DIR=" + e.dir, "SIGNET_FAILPOINTS=scheduler.drop.aside=kill"}, "sql", "DROP TABLE delta.demo.t")
+	require.NotEqual(t, 0, r.Code)
+	written := filepath.Join(e.dir, "delta", "demo", "t", "job", "0.parquet")
+	require.NoError(t, os.MkdirAll(filepath.Dir(written), 0o700))
+	require.NoError(t, os.WriteFile(written, []byte("rows"), 0o600))
+	require.Equal(t, 0, e.run("SHOW TABLES FROM delta.demo").Code) // finishes what was begun, first
+	require.FileExists(t, written)
+	left, err := filepath.Glob(filepath.Join(e.dir, "delta", "demo", ".dropped-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // A log that names files outside of its table reads nothing of them: executors would, with rights that the log's author need not have.

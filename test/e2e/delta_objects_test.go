@@ -11,20 +11,15 @@ import (
 	"github.com/signet-io/signet/test/harness"
 )
 
-// newDeltaObjects is a cluster with a Delta catalog d in an object store.
-func newDeltaObjects(t *testing.T, store *objectstest.Server) *harness.Cluster {
-	return harness.New(t, harness.Options{
-		Executors: 2, SchedulerEnv: []string{"TEST_STORE_KEY=" + storeKey, "TEST_STORE_SECRET=" + storeSecret},
-		CatalogConfig: fmt.Sprintf("  d:\n    type: delta\n    root: s3://%s/wh\n    data_paths: ['s3://%s/more']\n    properties: {s3.endpoint: %q}\n"+
-			"    secret: {s3.access-key-id: {env: TEST_STORE_KEY}, s3.secret-access-key: {env: TEST_STORE_SECRET}}\n", objectstest.Bucket, objectstest.Bucket, store.URL),
-	})
-}
-
 // Delta tables in an object store: executors write and read their files by signed requests, the log is written by creating what is not there, and a drop leaves nothing.
 func TestDelta_Objects(t *testing.T) {
 	t.Parallel()
 	store := objectstest.Start(t)
-	c := newDeltaObjects(t, store)
+	c := harness.New(t, harness.Options{
+		Executors: 2, SchedulerEnv: []string{"TEST_STORE_KEY=" + storeKey, "TEST_STORE_SECRET=" + storeSecret},
+		CatalogConfig: fmt.Sprintf("  d:\n    type: delta\n    root: s3://%s/wh\n    data_paths: ['s3://%s/more']\n    properties: {s3.endpoint: %q}\n"+
+			"    secret: {s3.access-key-id: {env: TEST_STORE_KEY}, s3.secret-access-key: {env: TEST_STORE_SECRET}}\n", objectstest.Bucket, objectstest.Bucket, store.URL),
+	})
 	c.SQL(`CREATE TABLE d.s.t AS SELECT range AS id FROM range(1000)`)
 	c.SQL(`INSERT INTO d.s.t SELECT 1000 + range AS id FROM range(1000)`)
 	require.Equal(t, "1999000", c.Value(`SELECT sum(id) FROM d.s.t`))

@@ -1015,7 +1015,6 @@ type CommitPoint struct {
 	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"` // log version or whatever orders the commits
 	Parent        string                 `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
 	Markers       []string               `protobuf:"bytes,3,rep,name=markers,proto3" json:"markers,omitempty"`
-	Effect        *CommitEffect          `protobuf:"bytes,4,opt,name=effect,proto3" json:"effect,omitempty"` // for the job's result
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1071,98 +1070,6 @@ func (x *CommitPoint) GetMarkers() []string {
 	return nil
 }
 
-func (x *CommitPoint) GetEffect() *CommitEffect {
-	if x != nil {
-		return x.Effect
-	}
-	return nil
-}
-
-// CommitEffect is what a commit does to the table, as its format counts. What is not said is not known.
-type CommitEffect struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operation     string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"` // as the table's history calls it
-	AddedFiles    *int64                 `protobuf:"varint,2,opt,name=added_files,json=addedFiles,proto3,oneof" json:"added_files,omitempty"`
-	RemovedFiles  *int64                 `protobuf:"varint,3,opt,name=removed_files,json=removedFiles,proto3,oneof" json:"removed_files,omitempty"`
-	AddedRows     *int64                 `protobuf:"varint,4,opt,name=added_rows,json=addedRows,proto3,oneof" json:"added_rows,omitempty"`       // of the added files
-	RemovedRows   *int64                 `protobuf:"varint,5,opt,name=removed_rows,json=removedRows,proto3,oneof" json:"removed_rows,omitempty"` // of the removed files
-	Partitions    *int64                 `protobuf:"varint,6,opt,name=partitions,proto3,oneof" json:"partitions,omitempty"`                      // that were changed
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CommitEffect) Reset() {
-	*x = CommitEffect{}
-	mi := &file_host_v1_host_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CommitEffect) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CommitEffect) ProtoMessage() {}
-
-func (x *CommitEffect) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CommitEffect.ProtoReflect.Descriptor instead.
-func (*CommitEffect) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *CommitEffect) GetOperation() string {
-	if x != nil {
-		return x.Operation
-	}
-	return ""
-}
-
-func (x *CommitEffect) GetAddedFiles() int64 {
-	if x != nil && x.AddedFiles != nil {
-		return *x.AddedFiles
-	}
-	return 0
-}
-
-func (x *CommitEffect) GetRemovedFiles() int64 {
-	if x != nil && x.RemovedFiles != nil {
-		return *x.RemovedFiles
-	}
-	return 0
-}
-
-func (x *CommitEffect) GetAddedRows() int64 {
-	if x != nil && x.AddedRows != nil {
-		return *x.AddedRows
-	}
-	return 0
-}
-
-func (x *CommitEffect) GetRemovedRows() int64 {
-	if x != nil && x.RemovedRows != nil {
-		return *x.RemovedRows
-	}
-	return 0
-}
-
-func (x *CommitEffect) GetPartitions() int64 {
-	if x != nil && x.Partitions != nil {
-		return *x.Partitions
-	}
-	return 0
-}
-
 type PutIfAbsentResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Size          int64                  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
@@ -1173,7 +1080,7 @@ type PutIfAbsentResponse struct {
 
 func (x *PutIfAbsentResponse) Reset() {
 	*x = PutIfAbsentResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[19]
+	mi := &file_host_v1_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1092,7 @@ func (x *PutIfAbsentResponse) String() string {
 func (*PutIfAbsentResponse) ProtoMessage() {}
 
 func (x *PutIfAbsentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[19]
+	mi := &file_host_v1_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1105,7 @@ func (x *PutIfAbsentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutIfAbsentResponse.ProtoReflect.Descriptor instead.
 func (*PutIfAbsentResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{19}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PutIfAbsentResponse) GetSize() int64 {
@@ -1226,7 +1133,7 @@ type ReplaceIfRequest struct {
 
 func (x *ReplaceIfRequest) Reset() {
 	*x = ReplaceIfRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[20]
+	mi := &file_host_v1_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1145,7 @@ func (x *ReplaceIfRequest) String() string {
 func (*ReplaceIfRequest) ProtoMessage() {}
 
 func (x *ReplaceIfRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[20]
+	mi := &file_host_v1_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1158,7 @@ func (x *ReplaceIfRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceIfRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceIfRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{20}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReplaceIfRequest) GetUri() string {
@@ -1284,7 +1191,7 @@ type ReplaceIfResponse struct {
 
 func (x *ReplaceIfResponse) Reset() {
 	*x = ReplaceIfResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[21]
+	mi := &file_host_v1_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1203,7 @@ func (x *ReplaceIfResponse) String() string {
 func (*ReplaceIfResponse) ProtoMessage() {}
 
 func (x *ReplaceIfResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[21]
+	mi := &file_host_v1_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1216,7 @@ func (x *ReplaceIfResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceIfResponse.ProtoReflect.Descriptor instead.
 func (*ReplaceIfResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{21}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReplaceIfResponse) GetEtag() string {
@@ -1329,7 +1236,7 @@ type TakeRequest struct {
 
 func (x *TakeRequest) Reset() {
 	*x = TakeRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[22]
+	mi := &file_host_v1_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1248,7 @@ func (x *TakeRequest) String() string {
 func (*TakeRequest) ProtoMessage() {}
 
 func (x *TakeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[22]
+	mi := &file_host_v1_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1261,7 @@ func (x *TakeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeRequest.ProtoReflect.Descriptor instead.
 func (*TakeRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{22}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TakeRequest) GetCommitPoint() *CommitPoint {
@@ -1380,7 +1287,7 @@ type TakeResponse struct {
 
 func (x *TakeResponse) Reset() {
 	*x = TakeResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[23]
+	mi := &file_host_v1_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1299,7 @@ func (x *TakeResponse) String() string {
 func (*TakeResponse) ProtoMessage() {}
 
 func (x *TakeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[23]
+	mi := &file_host_v1_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1312,7 @@ func (x *TakeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeResponse.ProtoReflect.Descriptor instead.
 func (*TakeResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{23}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TakeResponse) GetAttempt() int64 {
@@ -1427,7 +1334,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[24]
+	mi := &file_host_v1_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1346,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[24]
+	mi := &file_host_v1_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1359,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{24}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportRequest) GetAttempt() int64 {
@@ -1491,7 +1398,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[25]
+	mi := &file_host_v1_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1410,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[25]
+	mi := &file_host_v1_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1423,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{25}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{24}
 }
 
 type GetSecretRequest struct {
@@ -1528,7 +1435,7 @@ type GetSecretRequest struct {
 
 func (x *GetSecretRequest) Reset() {
 	*x = GetSecretRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[26]
+	mi := &file_host_v1_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1447,7 @@ func (x *GetSecretRequest) String() string {
 func (*GetSecretRequest) ProtoMessage() {}
 
 func (x *GetSecretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[26]
+	mi := &file_host_v1_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1460,7 @@ func (x *GetSecretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSecretRequest.ProtoReflect.Descriptor instead.
 func (*GetSecretRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{26}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetSecretRequest) GetName() string {
@@ -1572,7 +1479,7 @@ type GetSecretResponse struct {
 
 func (x *GetSecretResponse) Reset() {
 	*x = GetSecretResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[27]
+	mi := &file_host_v1_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1491,7 @@ func (x *GetSecretResponse) String() string {
 func (*GetSecretResponse) ProtoMessage() {}
 
 func (x *GetSecretResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[27]
+	mi := &file_host_v1_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1504,7 @@ func (x *GetSecretResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSecretResponse.ProtoReflect.Descriptor instead.
 func (*GetSecretResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{27}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetSecretResponse) GetValue() []byte {
@@ -1617,7 +1524,7 @@ type DialRequest struct {
 
 func (x *DialRequest) Reset() {
 	*x = DialRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[28]
+	mi := &file_host_v1_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1536,7 @@ func (x *DialRequest) String() string {
 func (*DialRequest) ProtoMessage() {}
 
 func (x *DialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[28]
+	mi := &file_host_v1_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1549,7 @@ func (x *DialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialRequest.ProtoReflect.Descriptor instead.
 func (*DialRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{28}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DialRequest) GetName() string {
@@ -1668,7 +1575,7 @@ type DialResponse struct {
 
 func (x *DialResponse) Reset() {
 	*x = DialResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[29]
+	mi := &file_host_v1_host_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1587,7 @@ func (x *DialResponse) String() string {
 func (*DialResponse) ProtoMessage() {}
 
 func (x *DialResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[29]
+	mi := &file_host_v1_host_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1600,7 @@ func (x *DialResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DialResponse.ProtoReflect.Descriptor instead.
 func (*DialResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{29}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DialResponse) GetData() []byte {
@@ -1714,7 +1621,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[30]
+	mi := &file_host_v1_host_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1726,7 +1633,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[30]
+	mi := &file_host_v1_host_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1739,7 +1646,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{30}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WriteRequest) GetLevel() string {
@@ -1771,7 +1678,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[31]
+	mi := &file_host_v1_host_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1690,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[31]
+	mi := &file_host_v1_host_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1703,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{31}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{30}
 }
 
 type UpdateRequest struct {
@@ -1809,7 +1716,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_host_v1_host_proto_msgTypes[32]
+	mi := &file_host_v1_host_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1728,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[32]
+	mi := &file_host_v1_host_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1741,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{32}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UpdateRequest) GetPhase() string {
@@ -1859,7 +1766,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_host_v1_host_proto_msgTypes[33]
+	mi := &file_host_v1_host_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1778,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_host_v1_host_proto_msgTypes[33]
+	mi := &file_host_v1_host_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1791,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_host_v1_host_proto_rawDescGZIP(), []int{33}
+	return file_host_v1_host_proto_rawDescGZIP(), []int{32}
 }
 
 var File_host_v1_host_proto protoreflect.FileDescriptor
@@ -1954,28 +1861,11 @@ const file_host_v1_host_proto_rawDesc = "" +
 	"\x12PutIfAbsentRequest\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12>\n" +
-	"\fcommit_point\x18\x03 \x01(\v2\x1b.signet.host.v1.CommitPointR\vcommitPoint\"\x8f\x01\n" +
+	"\fcommit_point\x18\x03 \x01(\v2\x1b.signet.host.v1.CommitPointR\vcommitPoint\"Y\n" +
 	"\vCommitPoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x18\n" +
-	"\amarkers\x18\x03 \x03(\tR\amarkers\x124\n" +
-	"\x06effect\x18\x04 \x01(\v2\x1c.signet.host.v1.CommitEffectR\x06effect\"\xbe\x02\n" +
-	"\fCommitEffect\x12\x1c\n" +
-	"\toperation\x18\x01 \x01(\tR\toperation\x12$\n" +
-	"\vadded_files\x18\x02 \x01(\x03H\x00R\n" +
-	"addedFiles\x88\x01\x01\x12(\n" +
-	"\rremoved_files\x18\x03 \x01(\x03H\x01R\fremovedFiles\x88\x01\x01\x12\"\n" +
-	"\n" +
-	"added_rows\x18\x04 \x01(\x03H\x02R\taddedRows\x88\x01\x01\x12&\n" +
-	"\fremoved_rows\x18\x05 \x01(\x03H\x03R\vremovedRows\x88\x01\x01\x12#\n" +
-	"\n" +
-	"partitions\x18\x06 \x01(\x03H\x04R\n" +
-	"partitions\x88\x01\x01B\x0e\n" +
-	"\f_added_filesB\x10\n" +
-	"\x0e_removed_filesB\r\n" +
-	"\v_added_rowsB\x0f\n" +
-	"\r_removed_rowsB\r\n" +
-	"\v_partitions\"=\n" +
+	"\amarkers\x18\x03 \x03(\tR\amarkers\"=\n" +
 	"\x13PutIfAbsentResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\"L\n" +
@@ -2065,7 +1955,7 @@ func file_host_v1_host_proto_rawDescGZIP() []byte {
 }
 
 var file_host_v1_host_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_host_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_host_v1_host_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_host_v1_host_proto_goTypes = []any{
 	(RefusalKind)(0),            // 0: signet.host.v1.RefusalKind
 	(*Refusal)(nil),             // 1: signet.host.v1.Refusal
@@ -2086,69 +1976,67 @@ var file_host_v1_host_proto_goTypes = []any{
 	(*ObjectInfo)(nil),          // 16: signet.host.v1.ObjectInfo
 	(*PutIfAbsentRequest)(nil),  // 17: signet.host.v1.PutIfAbsentRequest
 	(*CommitPoint)(nil),         // 18: signet.host.v1.CommitPoint
-	(*CommitEffect)(nil),        // 19: signet.host.v1.CommitEffect
-	(*PutIfAbsentResponse)(nil), // 20: signet.host.v1.PutIfAbsentResponse
-	(*ReplaceIfRequest)(nil),    // 21: signet.host.v1.ReplaceIfRequest
-	(*ReplaceIfResponse)(nil),   // 22: signet.host.v1.ReplaceIfResponse
-	(*TakeRequest)(nil),         // 23: signet.host.v1.TakeRequest
-	(*TakeResponse)(nil),        // 24: signet.host.v1.TakeResponse
-	(*ReportRequest)(nil),       // 25: signet.host.v1.ReportRequest
-	(*ReportResponse)(nil),      // 26: signet.host.v1.ReportResponse
-	(*GetSecretRequest)(nil),    // 27: signet.host.v1.GetSecretRequest
-	(*GetSecretResponse)(nil),   // 28: signet.host.v1.GetSecretResponse
-	(*DialRequest)(nil),         // 29: signet.host.v1.DialRequest
-	(*DialResponse)(nil),        // 30: signet.host.v1.DialResponse
-	(*WriteRequest)(nil),        // 31: signet.host.v1.WriteRequest
-	(*WriteResponse)(nil),       // 32: signet.host.v1.WriteResponse
-	(*UpdateRequest)(nil),       // 33: signet.host.v1.UpdateRequest
-	(*UpdateResponse)(nil),      // 34: signet.host.v1.UpdateResponse
-	nil,                         // 35: signet.host.v1.CreateTableRequest.PropertiesEntry
-	nil,                         // 36: signet.host.v1.WriteRequest.AttributesEntry
+	(*PutIfAbsentResponse)(nil), // 19: signet.host.v1.PutIfAbsentResponse
+	(*ReplaceIfRequest)(nil),    // 20: signet.host.v1.ReplaceIfRequest
+	(*ReplaceIfResponse)(nil),   // 21: signet.host.v1.ReplaceIfResponse
+	(*TakeRequest)(nil),         // 22: signet.host.v1.TakeRequest
+	(*TakeResponse)(nil),        // 23: signet.host.v1.TakeResponse
+	(*ReportRequest)(nil),       // 24: signet.host.v1.ReportRequest
+	(*ReportResponse)(nil),      // 25: signet.host.v1.ReportResponse
+	(*GetSecretRequest)(nil),    // 26: signet.host.v1.GetSecretRequest
+	(*GetSecretResponse)(nil),   // 27: signet.host.v1.GetSecretResponse
+	(*DialRequest)(nil),         // 28: signet.host.v1.DialRequest
+	(*DialResponse)(nil),        // 29: signet.host.v1.DialResponse
+	(*WriteRequest)(nil),        // 30: signet.host.v1.WriteRequest
+	(*WriteResponse)(nil),       // 31: signet.host.v1.WriteResponse
+	(*UpdateRequest)(nil),       // 32: signet.host.v1.UpdateRequest
+	(*UpdateResponse)(nil),      // 33: signet.host.v1.UpdateResponse
+	nil,                         // 34: signet.host.v1.CreateTableRequest.PropertiesEntry
+	nil,                         // 35: signet.host.v1.WriteRequest.AttributesEntry
 }
 var file_host_v1_host_proto_depIdxs = []int32{
 	0,  // 0: signet.host.v1.Refusal.kind:type_name -> signet.host.v1.RefusalKind
-	35, // 1: signet.host.v1.CreateTableRequest.properties:type_name -> signet.host.v1.CreateTableRequest.PropertiesEntry
+	34, // 1: signet.host.v1.CreateTableRequest.properties:type_name -> signet.host.v1.CreateTableRequest.PropertiesEntry
 	16, // 2: signet.host.v1.ListResponse.objects:type_name -> signet.host.v1.ObjectInfo
 	18, // 3: signet.host.v1.PutIfAbsentRequest.commit_point:type_name -> signet.host.v1.CommitPoint
-	19, // 4: signet.host.v1.CommitPoint.effect:type_name -> signet.host.v1.CommitEffect
-	18, // 5: signet.host.v1.TakeRequest.commit_point:type_name -> signet.host.v1.CommitPoint
-	0,  // 6: signet.host.v1.ReportRequest.kind:type_name -> signet.host.v1.RefusalKind
-	36, // 7: signet.host.v1.WriteRequest.attributes:type_name -> signet.host.v1.WriteRequest.AttributesEntry
-	2,  // 8: signet.host.v1.Catalog.LoadTable:input_type -> signet.host.v1.LoadTableRequest
-	4,  // 9: signet.host.v1.Catalog.CommitTable:input_type -> signet.host.v1.CommitTableRequest
-	6,  // 10: signet.host.v1.Catalog.CreateTable:input_type -> signet.host.v1.CreateTableRequest
-	8,  // 11: signet.host.v1.Catalog.DropTable:input_type -> signet.host.v1.DropTableRequest
-	10, // 12: signet.host.v1.Storage.Get:input_type -> signet.host.v1.GetRequest
-	12, // 13: signet.host.v1.Storage.Head:input_type -> signet.host.v1.HeadRequest
-	14, // 14: signet.host.v1.Storage.List:input_type -> signet.host.v1.ListRequest
-	17, // 15: signet.host.v1.Storage.PutIfAbsent:input_type -> signet.host.v1.PutIfAbsentRequest
-	21, // 16: signet.host.v1.Storage.ReplaceIf:input_type -> signet.host.v1.ReplaceIfRequest
-	23, // 17: signet.host.v1.Seal.Take:input_type -> signet.host.v1.TakeRequest
-	25, // 18: signet.host.v1.Seal.Report:input_type -> signet.host.v1.ReportRequest
-	27, // 19: signet.host.v1.Secrets.GetSecret:input_type -> signet.host.v1.GetSecretRequest
-	29, // 20: signet.host.v1.Dial.Dial:input_type -> signet.host.v1.DialRequest
-	31, // 21: signet.host.v1.Log.Write:input_type -> signet.host.v1.WriteRequest
-	33, // 22: signet.host.v1.Progress.Update:input_type -> signet.host.v1.UpdateRequest
-	3,  // 23: signet.host.v1.Catalog.LoadTable:output_type -> signet.host.v1.LoadTableResponse
-	5,  // 24: signet.host.v1.Catalog.CommitTable:output_type -> signet.host.v1.CommitTableResponse
-	7,  // 25: signet.host.v1.Catalog.CreateTable:output_type -> signet.host.v1.CreateTableResponse
-	9,  // 26: signet.host.v1.Catalog.DropTable:output_type -> signet.host.v1.DropTableResponse
-	11, // 27: signet.host.v1.Storage.Get:output_type -> signet.host.v1.GetResponse
-	13, // 28: signet.host.v1.Storage.Head:output_type -> signet.host.v1.HeadResponse
-	15, // 29: signet.host.v1.Storage.List:output_type -> signet.host.v1.ListResponse
-	20, // 30: signet.host.v1.Storage.PutIfAbsent:output_type -> signet.host.v1.PutIfAbsentResponse
-	22, // 31: signet.host.v1.Storage.ReplaceIf:output_type -> signet.host.v1.ReplaceIfResponse
-	24, // 32: signet.host.v1.Seal.Take:output_type -> signet.host.v1.TakeResponse
-	26, // 33: signet.host.v1.Seal.Report:output_type -> signet.host.v1.ReportResponse
-	28, // 34: signet.host.v1.Secrets.GetSecret:output_type -> signet.host.v1.GetSecretResponse
-	30, // 35: signet.host.v1.Dial.Dial:output_type -> signet.host.v1.DialResponse
-	32, // 36: signet.host.v1.Log.Write:output_type -> signet.host.v1.WriteResponse
-	34, // 37: signet.host.v1.Progress.Update:output_type -> signet.host.v1.UpdateResponse
-	23, // [23:38] is the sub-list for method output_type
-	8,  // [8:23] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	18, // 4: signet.host.v1.TakeRequest.commit_point:type_name -> signet.host.v1.CommitPoint
+	0,  // 5: signet.host.v1.ReportRequest.kind:type_name -> signet.host.v1.RefusalKind
+	35, // 6: signet.host.v1.WriteRequest.attributes:type_name -> signet.host.v1.WriteRequest.AttributesEntry
+	2,  // 7: signet.host.v1.Catalog.LoadTable:input_type -> signet.host.v1.LoadTableRequest
+	4,  // 8: signet.host.v1.Catalog.CommitTable:input_type -> signet.host.v1.CommitTableRequest
+	6,  // 9: signet.host.v1.Catalog.CreateTable:input_type -> signet.host.v1.CreateTableRequest
+	8,  // 10: signet.host.v1.Catalog.DropTable:input_type -> signet.host.v1.DropTableRequest
+	10, // 11: signet.host.v1.Storage.Get:input_type -> signet.host.v1.GetRequest
+	12, // 12: signet.host.v1.Storage.Head:input_type -> signet.host.v1.HeadRequest
+	14, // 13: signet.host.v1.Storage.List:input_type -> signet.host.v1.ListRequest
+	17, // 14: signet.host.v1.Storage.PutIfAbsent:input_type -> signet.host.v1.PutIfAbsentRequest
+	20, // 15: signet.host.v1.Storage.ReplaceIf:input_type -> signet.host.v1.ReplaceIfRequest
+	22, // 16: signet.host.v1.Seal.Take:input_type -> signet.host.v1.TakeRequest
+	24, // 17: signet.host.v1.Seal.Report:input_type -> signet.host.v1.ReportRequest
+	26, // 18: signet.host.v1.Secrets.GetSecret:input_type -> signet.host.v1.GetSecretRequest
+	28, // 19: signet.host.v1.Dial.Dial:input_type -> signet.host.v1.DialRequest
+	30, // 20: signet.host.v1.Log.Write:input_type -> signet.host.v1.WriteRequest
+	32, // 21: signet.host.v1.Progress.Update:input_type -> signet.host.v1.UpdateRequest
+	3,  // 22: signet.host.v1.Catalog.LoadTable:output_type -> signet.host.v1.LoadTableResponse
+	5,  // 23: signet.host.v1.Catalog.CommitTable:output_type -> signet.host.v1.CommitTableResponse
+	7,  // 24: signet.host.v1.Catalog.CreateTable:output_type -> signet.host.v1.CreateTableResponse
+	9,  // 25: signet.host.v1.Catalog.DropTable:output_type -> signet.host.v1.DropTableResponse
+	11, // 26: signet.host.v1.Storage.Get:output_type -> signet.host.v1.GetResponse
+	13, // 27: signet.host.v1.Storage.Head:output_type -> signet.host.v1.HeadResponse
+	15, // 28: signet.host.v1.Storage.List:output_type -> signet.host.v1.ListResponse
+	19, // 29: signet.host.v1.Storage.PutIfAbsent:output_type -> signet.host.v1.PutIfAbsentResponse
+	21, // 30: signet.host.v1.Storage.ReplaceIf:output_type -> signet.host.v1.ReplaceIfResponse
+	23, // 31: signet.host.v1.Seal.Take:output_type -> signet.host.v1.TakeResponse
+	25, // 32: signet.host.v1.Seal.Report:output_type -> signet.host.v1.ReportResponse
+	27, // 33: signet.host.v1.Secrets.GetSecret:output_type -> signet.host.v1.GetSecretResponse
+	29, // 34: signet.host.v1.Dial.Dial:output_type -> signet.host.v1.DialResponse
+	31, // 35: signet.host.v1.Log.Write:output_type -> signet.host.v1.WriteResponse
+	33, // 36: signet.host.v1.Progress.Update:output_type -> signet.host.v1.UpdateResponse
+	22, // [22:37] is the sub-list for method output_type
+	7,  // [7:22] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_host_v1_host_proto_init() }
@@ -2156,14 +2044,13 @@ func file_host_v1_host_proto_init() {
 	if File_host_v1_host_proto != nil {
 		return
 	}
-	file_host_v1_host_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_host_v1_host_proto_rawDesc), len(file_host_v1_host_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   36,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -738,11 +738,8 @@ type PrepareWriteRequest struct {
 	Operation string    `protobuf:"bytes,7,opt,name=operation,proto3" json:"operation,omitempty"`
 	AddFiles  *AddFiles `protobuf:"bytes,8,opt,name=add_files,json=addFiles,proto3" json:"add_files,omitempty"` // WRITE_MODE_APPEND: no files are written, files that are there are registered
 	// Stage the write as a snapshot with this wap.id, if the table asks for it (write.wap.enabled): the write spec says whether it does.
-	WapId string `protobuf:"bytes,9,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
-	Pick  string `protobuf:"bytes,10,opt,name=pick,proto3" json:"pick,omitempty"` // WRITE_MODE_PICK: the snapshot
-	// WRITE_MODE_ROW_LEVEL: the statement's condition as it was written, for the table's history; empty: it has none. Long ones are cut.
-	Predicate     string         `protobuf:"bytes,11,opt,name=predicate,proto3" json:"predicate,omitempty"`
-	Clauses       []*MergeClause `protobuf:"bytes,12,rep,name=clauses,proto3" json:"clauses,omitempty"` // of a merge
+	WapId         string `protobuf:"bytes,9,opt,name=wap_id,json=wapId,proto3" json:"wap_id,omitempty"`
+	Pick          string `protobuf:"bytes,10,opt,name=pick,proto3" json:"pick,omitempty"` // WRITE_MODE_PICK: the snapshot
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,81 +844,6 @@ func (x *PrepareWriteRequest) GetPick() string {
 	return ""
 }
 
-func (x *PrepareWriteRequest) GetPredicate() string {
-	if x != nil {
-		return x.Predicate
-	}
-	return ""
-}
-
-func (x *PrepareWriteRequest) GetClauses() []*MergeClause {
-	if x != nil {
-		return x.Clauses
-	}
-	return nil
-}
-
-// MergeClause is a WHEN of MERGE.
-type MergeClause struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Match         string                 `protobuf:"bytes,1,opt,name=match,proto3" json:"match,omitempty"`         // matched, not matched, not matched by source
-	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`       // delete, update, insert, nothing
-	Predicate     string                 `protobuf:"bytes,3,opt,name=predicate,proto3" json:"predicate,omitempty"` // behind AND; empty: none
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MergeClause) Reset() {
-	*x = MergeClause{}
-	mi := &file_sink_v1_sink_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MergeClause) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MergeClause) ProtoMessage() {}
-
-func (x *MergeClause) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MergeClause.ProtoReflect.Descriptor instead.
-func (*MergeClause) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *MergeClause) GetMatch() string {
-	if x != nil {
-		return x.Match
-	}
-	return ""
-}
-
-func (x *MergeClause) GetAction() string {
-	if x != nil {
-		return x.Action
-	}
-	return ""
-}
-
-func (x *MergeClause) GetPredicate() string {
-	if x != nil {
-		return x.Predicate
-	}
-	return ""
-}
-
 // AddFiles says what an append is to watch that registers files which others have written.
 type AddFiles struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -932,7 +854,7 @@ type AddFiles struct {
 
 func (x *AddFiles) Reset() {
 	*x = AddFiles{}
-	mi := &file_sink_v1_sink_proto_msgTypes[8]
+	mi := &file_sink_v1_sink_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +866,7 @@ func (x *AddFiles) String() string {
 func (*AddFiles) ProtoMessage() {}
 
 func (x *AddFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[8]
+	mi := &file_sink_v1_sink_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +879,7 @@ func (x *AddFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddFiles.ProtoReflect.Descriptor instead.
 func (*AddFiles) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{8}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AddFiles) GetCheckDuplicates() bool {
@@ -976,7 +898,7 @@ type PrepareWriteResponse struct {
 
 func (x *PrepareWriteResponse) Reset() {
 	*x = PrepareWriteResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[9]
+	mi := &file_sink_v1_sink_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +910,7 @@ func (x *PrepareWriteResponse) String() string {
 func (*PrepareWriteResponse) ProtoMessage() {}
 
 func (x *PrepareWriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[9]
+	mi := &file_sink_v1_sink_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +923,7 @@ func (x *PrepareWriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareWriteResponse.ProtoReflect.Descriptor instead.
 func (*PrepareWriteResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{9}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PrepareWriteResponse) GetSpec() *v1.WriteSpec {
@@ -1023,7 +945,7 @@ type StageHeader struct {
 
 func (x *StageHeader) Reset() {
 	*x = StageHeader{}
-	mi := &file_sink_v1_sink_proto_msgTypes[10]
+	mi := &file_sink_v1_sink_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +957,7 @@ func (x *StageHeader) String() string {
 func (*StageHeader) ProtoMessage() {}
 
 func (x *StageHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[10]
+	mi := &file_sink_v1_sink_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +970,7 @@ func (x *StageHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageHeader.ProtoReflect.Descriptor instead.
 func (*StageHeader) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{10}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StageHeader) GetLease() string {
@@ -1093,7 +1015,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[11]
+	mi := &file_sink_v1_sink_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1027,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[11]
+	mi := &file_sink_v1_sink_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1040,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{11}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -1187,7 +1109,7 @@ type StageTrailer struct {
 
 func (x *StageTrailer) Reset() {
 	*x = StageTrailer{}
-	mi := &file_sink_v1_sink_proto_msgTypes[12]
+	mi := &file_sink_v1_sink_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1121,7 @@ func (x *StageTrailer) String() string {
 func (*StageTrailer) ProtoMessage() {}
 
 func (x *StageTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[12]
+	mi := &file_sink_v1_sink_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1134,7 @@ func (x *StageTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageTrailer.ProtoReflect.Descriptor instead.
 func (*StageTrailer) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{12}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StageTrailer) GetManifests() int64 {
@@ -1243,7 +1165,7 @@ type Totals struct {
 
 func (x *Totals) Reset() {
 	*x = Totals{}
-	mi := &file_sink_v1_sink_proto_msgTypes[13]
+	mi := &file_sink_v1_sink_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1177,7 @@ func (x *Totals) String() string {
 func (*Totals) ProtoMessage() {}
 
 func (x *Totals) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[13]
+	mi := &file_sink_v1_sink_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1190,7 @@ func (x *Totals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Totals.ProtoReflect.Descriptor instead.
 func (*Totals) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{13}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Totals) GetFiles() int64 {
@@ -1324,7 +1246,7 @@ type StagedRef struct {
 
 func (x *StagedRef) Reset() {
 	*x = StagedRef{}
-	mi := &file_sink_v1_sink_proto_msgTypes[14]
+	mi := &file_sink_v1_sink_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1258,7 @@ func (x *StagedRef) String() string {
 func (*StagedRef) ProtoMessage() {}
 
 func (x *StagedRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[14]
+	mi := &file_sink_v1_sink_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1271,7 @@ func (x *StagedRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedRef.ProtoReflect.Descriptor instead.
 func (*StagedRef) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{14}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StagedRef) GetData() []byte {
@@ -1376,7 +1298,7 @@ type StageResponse struct {
 
 func (x *StageResponse) Reset() {
 	*x = StageResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[15]
+	mi := &file_sink_v1_sink_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1310,7 @@ func (x *StageResponse) String() string {
 func (*StageResponse) ProtoMessage() {}
 
 func (x *StageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[15]
+	mi := &file_sink_v1_sink_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1323,7 @@ func (x *StageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageResponse.ProtoReflect.Descriptor instead.
 func (*StageResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{15}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StageResponse) GetRefs() []*StagedRef {
@@ -1434,7 +1356,7 @@ type Unit struct {
 
 func (x *Unit) Reset() {
 	*x = Unit{}
-	mi := &file_sink_v1_sink_proto_msgTypes[16]
+	mi := &file_sink_v1_sink_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1368,7 @@ func (x *Unit) String() string {
 func (*Unit) ProtoMessage() {}
 
 func (x *Unit) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[16]
+	mi := &file_sink_v1_sink_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1381,7 @@ func (x *Unit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unit.ProtoReflect.Descriptor instead.
 func (*Unit) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{16}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Unit) GetJobId() string {
@@ -1528,7 +1450,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	mi := &file_sink_v1_sink_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1462,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[17]
+	mi := &file_sink_v1_sink_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1475,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{17}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CommitRequest) GetLease() string {
@@ -1627,7 +1549,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[18]
+	mi := &file_sink_v1_sink_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1561,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[18]
+	mi := &file_sink_v1_sink_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1574,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{18}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CommitResponse) GetOutcome() Outcome {
@@ -1721,7 +1643,7 @@ type CommitMetrics struct {
 
 func (x *CommitMetrics) Reset() {
 	*x = CommitMetrics{}
-	mi := &file_sink_v1_sink_proto_msgTypes[19]
+	mi := &file_sink_v1_sink_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1655,7 @@ func (x *CommitMetrics) String() string {
 func (*CommitMetrics) ProtoMessage() {}
 
 func (x *CommitMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[19]
+	mi := &file_sink_v1_sink_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1668,7 @@ func (x *CommitMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitMetrics.ProtoReflect.Descriptor instead.
 func (*CommitMetrics) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{19}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitMetrics) GetSequenceNumber() int64 {
@@ -1817,7 +1739,7 @@ type Timings struct {
 
 func (x *Timings) Reset() {
 	*x = Timings{}
-	mi := &file_sink_v1_sink_proto_msgTypes[20]
+	mi := &file_sink_v1_sink_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1751,7 @@ func (x *Timings) String() string {
 func (*Timings) ProtoMessage() {}
 
 func (x *Timings) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[20]
+	mi := &file_sink_v1_sink_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1764,7 @@ func (x *Timings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timings.ProtoReflect.Descriptor instead.
 func (*Timings) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{20}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Timings) GetLoadMicros() int64 {
@@ -1878,7 +1800,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[21]
+	mi := &file_sink_v1_sink_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1812,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[21]
+	mi := &file_sink_v1_sink_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1825,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{21}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LookupRequest) GetLease() string {
@@ -1944,7 +1866,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[22]
+	mi := &file_sink_v1_sink_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +1878,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[22]
+	mi := &file_sink_v1_sink_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +1891,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{22}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LookupResponse) GetFound() bool {
@@ -1997,7 +1919,7 @@ type CreateTableRequest struct {
 
 func (x *CreateTableRequest) Reset() {
 	*x = CreateTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[23]
+	mi := &file_sink_v1_sink_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +1931,7 @@ func (x *CreateTableRequest) String() string {
 func (*CreateTableRequest) ProtoMessage() {}
 
 func (x *CreateTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[23]
+	mi := &file_sink_v1_sink_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +1944,7 @@ func (x *CreateTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTableRequest.ProtoReflect.Descriptor instead.
 func (*CreateTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{23}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateTableRequest) GetLease() string {
@@ -2057,7 +1979,7 @@ type CreateTableResponse struct {
 
 func (x *CreateTableResponse) Reset() {
 	*x = CreateTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[24]
+	mi := &file_sink_v1_sink_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +1991,7 @@ func (x *CreateTableResponse) String() string {
 func (*CreateTableResponse) ProtoMessage() {}
 
 func (x *CreateTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[24]
+	mi := &file_sink_v1_sink_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2004,7 @@ func (x *CreateTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTableResponse.ProtoReflect.Descriptor instead.
 func (*CreateTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{24}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateTableResponse) GetTableUuid() string {
@@ -2116,7 +2038,7 @@ type DropTableRequest struct {
 
 func (x *DropTableRequest) Reset() {
 	*x = DropTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[25]
+	mi := &file_sink_v1_sink_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2050,7 @@ func (x *DropTableRequest) String() string {
 func (*DropTableRequest) ProtoMessage() {}
 
 func (x *DropTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[25]
+	mi := &file_sink_v1_sink_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2063,7 @@ func (x *DropTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTableRequest.ProtoReflect.Descriptor instead.
 func (*DropTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{25}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DropTableRequest) GetLease() string {
@@ -2166,7 +2088,7 @@ type DropTableResponse struct {
 
 func (x *DropTableResponse) Reset() {
 	*x = DropTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[26]
+	mi := &file_sink_v1_sink_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2100,7 @@ func (x *DropTableResponse) String() string {
 func (*DropTableResponse) ProtoMessage() {}
 
 func (x *DropTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[26]
+	mi := &file_sink_v1_sink_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2113,7 @@ func (x *DropTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTableResponse.ProtoReflect.Descriptor instead.
 func (*DropTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{26}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{25}
 }
 
 type DescribeTableRequest struct {
@@ -2204,7 +2126,7 @@ type DescribeTableRequest struct {
 
 func (x *DescribeTableRequest) Reset() {
 	*x = DescribeTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	mi := &file_sink_v1_sink_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2138,7 @@ func (x *DescribeTableRequest) String() string {
 func (*DescribeTableRequest) ProtoMessage() {}
 
 func (x *DescribeTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[27]
+	mi := &file_sink_v1_sink_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2151,7 @@ func (x *DescribeTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTableRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{27}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DescribeTableRequest) GetLease() string {
@@ -2262,7 +2184,7 @@ type DescribeTableResponse struct {
 
 func (x *DescribeTableResponse) Reset() {
 	*x = DescribeTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	mi := &file_sink_v1_sink_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2196,7 @@ func (x *DescribeTableResponse) String() string {
 func (*DescribeTableResponse) ProtoMessage() {}
 
 func (x *DescribeTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[28]
+	mi := &file_sink_v1_sink_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2209,7 @@ func (x *DescribeTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTableResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{28}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DescribeTableResponse) GetSchema() *v1.Schema {
@@ -2362,7 +2284,7 @@ type AlterTableRequest struct {
 
 func (x *AlterTableRequest) Reset() {
 	*x = AlterTableRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	mi := &file_sink_v1_sink_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2296,7 @@ func (x *AlterTableRequest) String() string {
 func (*AlterTableRequest) ProtoMessage() {}
 
 func (x *AlterTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[29]
+	mi := &file_sink_v1_sink_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2309,7 @@ func (x *AlterTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTableRequest.ProtoReflect.Descriptor instead.
 func (*AlterTableRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{29}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AlterTableRequest) GetLease() string {
@@ -2447,7 +2369,7 @@ type AlterTableResponse struct {
 
 func (x *AlterTableResponse) Reset() {
 	*x = AlterTableResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	mi := &file_sink_v1_sink_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2381,7 @@ func (x *AlterTableResponse) String() string {
 func (*AlterTableResponse) ProtoMessage() {}
 
 func (x *AlterTableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[30]
+	mi := &file_sink_v1_sink_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2394,7 @@ func (x *AlterTableResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTableResponse.ProtoReflect.Descriptor instead.
 func (*AlterTableResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{30}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AlterTableResponse) GetVersion() string {
@@ -2544,7 +2466,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_sink_v1_sink_proto_msgTypes[31]
+	mi := &file_sink_v1_sink_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2478,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[31]
+	mi := &file_sink_v1_sink_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2491,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{31}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Change) GetKind() isChange_Kind {
@@ -2822,7 +2744,7 @@ type AddColumn struct {
 
 func (x *AddColumn) Reset() {
 	*x = AddColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[32]
+	mi := &file_sink_v1_sink_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2756,7 @@ func (x *AddColumn) String() string {
 func (*AddColumn) ProtoMessage() {}
 
 func (x *AddColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[32]
+	mi := &file_sink_v1_sink_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2769,7 @@ func (x *AddColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddColumn.ProtoReflect.Descriptor instead.
 func (*AddColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{32}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AddColumn) GetParent() []string {
@@ -2902,7 +2824,7 @@ type DropColumn struct {
 
 func (x *DropColumn) Reset() {
 	*x = DropColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[33]
+	mi := &file_sink_v1_sink_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +2836,7 @@ func (x *DropColumn) String() string {
 func (*DropColumn) ProtoMessage() {}
 
 func (x *DropColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[33]
+	mi := &file_sink_v1_sink_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +2849,7 @@ func (x *DropColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropColumn.ProtoReflect.Descriptor instead.
 func (*DropColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{33}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DropColumn) GetPath() []string {
@@ -2954,7 +2876,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[34]
+	mi := &file_sink_v1_sink_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +2888,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[34]
+	mi := &file_sink_v1_sink_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +2901,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{34}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RenameColumn) GetPath() []string {
@@ -3014,7 +2936,7 @@ type ChangeColumn struct {
 
 func (x *ChangeColumn) Reset() {
 	*x = ChangeColumn{}
-	mi := &file_sink_v1_sink_proto_msgTypes[35]
+	mi := &file_sink_v1_sink_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +2948,7 @@ func (x *ChangeColumn) String() string {
 func (*ChangeColumn) ProtoMessage() {}
 
 func (x *ChangeColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[35]
+	mi := &file_sink_v1_sink_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +2961,7 @@ func (x *ChangeColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeColumn.ProtoReflect.Descriptor instead.
 func (*ChangeColumn) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{35}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeColumn) GetPath() []string {
@@ -3118,7 +3040,7 @@ type DropPartitionField struct {
 
 func (x *DropPartitionField) Reset() {
 	*x = DropPartitionField{}
-	mi := &file_sink_v1_sink_proto_msgTypes[36]
+	mi := &file_sink_v1_sink_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3052,7 @@ func (x *DropPartitionField) String() string {
 func (*DropPartitionField) ProtoMessage() {}
 
 func (x *DropPartitionField) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[36]
+	mi := &file_sink_v1_sink_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3143,7 +3065,7 @@ func (x *DropPartitionField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPartitionField.ProtoReflect.Descriptor instead.
 func (*DropPartitionField) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{36}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DropPartitionField) GetWhich() isDropPartitionField_Which {
@@ -3197,7 +3119,7 @@ type ReplacePartitionField struct {
 
 func (x *ReplacePartitionField) Reset() {
 	*x = ReplacePartitionField{}
-	mi := &file_sink_v1_sink_proto_msgTypes[37]
+	mi := &file_sink_v1_sink_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3131,7 @@ func (x *ReplacePartitionField) String() string {
 func (*ReplacePartitionField) ProtoMessage() {}
 
 func (x *ReplacePartitionField) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[37]
+	mi := &file_sink_v1_sink_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3144,7 @@ func (x *ReplacePartitionField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplacePartitionField.ProtoReflect.Descriptor instead.
 func (*ReplacePartitionField) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{37}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReplacePartitionField) GetDrop() *DropPartitionField {
@@ -3248,7 +3170,7 @@ type SetSort struct {
 
 func (x *SetSort) Reset() {
 	*x = SetSort{}
-	mi := &file_sink_v1_sink_proto_msgTypes[38]
+	mi := &file_sink_v1_sink_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3182,7 @@ func (x *SetSort) String() string {
 func (*SetSort) ProtoMessage() {}
 
 func (x *SetSort) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[38]
+	mi := &file_sink_v1_sink_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3195,7 @@ func (x *SetSort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSort.ProtoReflect.Descriptor instead.
 func (*SetSort) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{38}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetSort) GetSort() []*SortClause {
@@ -3292,7 +3214,7 @@ type SetProperties struct {
 
 func (x *SetProperties) Reset() {
 	*x = SetProperties{}
-	mi := &file_sink_v1_sink_proto_msgTypes[39]
+	mi := &file_sink_v1_sink_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3226,7 @@ func (x *SetProperties) String() string {
 func (*SetProperties) ProtoMessage() {}
 
 func (x *SetProperties) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[39]
+	mi := &file_sink_v1_sink_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3239,7 @@ func (x *SetProperties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetProperties.ProtoReflect.Descriptor instead.
 func (*SetProperties) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{39}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetProperties) GetProperties() map[string]string {
@@ -3337,7 +3259,7 @@ type UnsetProperties struct {
 
 func (x *UnsetProperties) Reset() {
 	*x = UnsetProperties{}
-	mi := &file_sink_v1_sink_proto_msgTypes[40]
+	mi := &file_sink_v1_sink_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3271,7 @@ func (x *UnsetProperties) String() string {
 func (*UnsetProperties) ProtoMessage() {}
 
 func (x *UnsetProperties) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[40]
+	mi := &file_sink_v1_sink_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3284,7 @@ func (x *UnsetProperties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetProperties.ProtoReflect.Descriptor instead.
 func (*UnsetProperties) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{40}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UnsetProperties) GetNames() []string {
@@ -3399,7 +3321,7 @@ type SetRef struct {
 
 func (x *SetRef) Reset() {
 	*x = SetRef{}
-	mi := &file_sink_v1_sink_proto_msgTypes[41]
+	mi := &file_sink_v1_sink_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3333,7 @@ func (x *SetRef) String() string {
 func (*SetRef) ProtoMessage() {}
 
 func (x *SetRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[41]
+	mi := &file_sink_v1_sink_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3346,7 @@ func (x *SetRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetRef.ProtoReflect.Descriptor instead.
 func (*SetRef) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{41}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetRef) GetName() string {
@@ -3515,7 +3437,7 @@ type DropRef struct {
 
 func (x *DropRef) Reset() {
 	*x = DropRef{}
-	mi := &file_sink_v1_sink_proto_msgTypes[42]
+	mi := &file_sink_v1_sink_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3449,7 @@ func (x *DropRef) String() string {
 func (*DropRef) ProtoMessage() {}
 
 func (x *DropRef) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[42]
+	mi := &file_sink_v1_sink_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3462,7 @@ func (x *DropRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRef.ProtoReflect.Descriptor instead.
 func (*DropRef) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{42}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DropRef) GetName() string {
@@ -3577,7 +3499,7 @@ type SetSnapshot struct {
 
 func (x *SetSnapshot) Reset() {
 	*x = SetSnapshot{}
-	mi := &file_sink_v1_sink_proto_msgTypes[43]
+	mi := &file_sink_v1_sink_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3511,7 @@ func (x *SetSnapshot) String() string {
 func (*SetSnapshot) ProtoMessage() {}
 
 func (x *SetSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[43]
+	mi := &file_sink_v1_sink_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3524,7 @@ func (x *SetSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSnapshot.ProtoReflect.Descriptor instead.
 func (*SetSnapshot) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{43}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetSnapshot) GetSnapshot() string {
@@ -3645,7 +3567,7 @@ type ExpireSnapshots struct {
 
 func (x *ExpireSnapshots) Reset() {
 	*x = ExpireSnapshots{}
-	mi := &file_sink_v1_sink_proto_msgTypes[44]
+	mi := &file_sink_v1_sink_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3579,7 @@ func (x *ExpireSnapshots) String() string {
 func (*ExpireSnapshots) ProtoMessage() {}
 
 func (x *ExpireSnapshots) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[44]
+	mi := &file_sink_v1_sink_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3592,7 @@ func (x *ExpireSnapshots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireSnapshots.ProtoReflect.Descriptor instead.
 func (*ExpireSnapshots) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{44}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExpireSnapshots) GetOlderThanMillis() int64 {
@@ -3705,7 +3627,7 @@ type CherryPick struct {
 
 func (x *CherryPick) Reset() {
 	*x = CherryPick{}
-	mi := &file_sink_v1_sink_proto_msgTypes[45]
+	mi := &file_sink_v1_sink_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3639,7 @@ func (x *CherryPick) String() string {
 func (*CherryPick) ProtoMessage() {}
 
 func (x *CherryPick) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[45]
+	mi := &file_sink_v1_sink_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3652,7 @@ func (x *CherryPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CherryPick.ProtoReflect.Descriptor instead.
 func (*CherryPick) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{45}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CherryPick) GetSnapshot() string {
@@ -3762,7 +3684,7 @@ type PlanScanRequest struct {
 
 func (x *PlanScanRequest) Reset() {
 	*x = PlanScanRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[46]
+	mi := &file_sink_v1_sink_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3774,7 +3696,7 @@ func (x *PlanScanRequest) String() string {
 func (*PlanScanRequest) ProtoMessage() {}
 
 func (x *PlanScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[46]
+	mi := &file_sink_v1_sink_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3787,7 +3709,7 @@ func (x *PlanScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScanRequest.ProtoReflect.Descriptor instead.
 func (*PlanScanRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{46}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlanScanRequest) GetLease() string {
@@ -3858,7 +3780,7 @@ type PlanScanResponse struct {
 
 func (x *PlanScanResponse) Reset() {
 	*x = PlanScanResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[47]
+	mi := &file_sink_v1_sink_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +3792,7 @@ func (x *PlanScanResponse) String() string {
 func (*PlanScanResponse) ProtoMessage() {}
 
 func (x *PlanScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[47]
+	mi := &file_sink_v1_sink_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +3805,7 @@ func (x *PlanScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScanResponse.ProtoReflect.Descriptor instead.
 func (*PlanScanResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{47}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlanScanResponse) GetSchema() *v1.Schema {
@@ -3975,7 +3897,7 @@ type ScanFile struct {
 
 func (x *ScanFile) Reset() {
 	*x = ScanFile{}
-	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	mi := &file_sink_v1_sink_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3987,7 +3909,7 @@ func (x *ScanFile) String() string {
 func (*ScanFile) ProtoMessage() {}
 
 func (x *ScanFile) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[48]
+	mi := &file_sink_v1_sink_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4000,7 +3922,7 @@ func (x *ScanFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanFile.ProtoReflect.Descriptor instead.
 func (*ScanFile) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ScanFile) GetUri() string {
@@ -4091,7 +4013,7 @@ type HistoryRequest struct {
 
 func (x *HistoryRequest) Reset() {
 	*x = HistoryRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[49]
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4103,7 +4025,7 @@ func (x *HistoryRequest) String() string {
 func (*HistoryRequest) ProtoMessage() {}
 
 func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[49]
+	mi := &file_sink_v1_sink_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,7 +4038,7 @@ func (x *HistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryRequest.ProtoReflect.Descriptor instead.
 func (*HistoryRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{49}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *HistoryRequest) GetLease() string {
@@ -4150,7 +4072,7 @@ type HistoryResponse struct {
 
 func (x *HistoryResponse) Reset() {
 	*x = HistoryResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[50]
+	mi := &file_sink_v1_sink_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4162,7 +4084,7 @@ func (x *HistoryResponse) String() string {
 func (*HistoryResponse) ProtoMessage() {}
 
 func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[50]
+	mi := &file_sink_v1_sink_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4175,7 +4097,7 @@ func (x *HistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryResponse.ProtoReflect.Descriptor instead.
 func (*HistoryResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{50}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HistoryResponse) GetEntries() []*HistoryEntry {
@@ -4206,7 +4128,7 @@ type HistoryEntry struct {
 
 func (x *HistoryEntry) Reset() {
 	*x = HistoryEntry{}
-	mi := &file_sink_v1_sink_proto_msgTypes[51]
+	mi := &file_sink_v1_sink_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4140,7 @@ func (x *HistoryEntry) String() string {
 func (*HistoryEntry) ProtoMessage() {}
 
 func (x *HistoryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[51]
+	mi := &file_sink_v1_sink_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4153,7 @@ func (x *HistoryEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryEntry.ProtoReflect.Descriptor instead.
 func (*HistoryEntry) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{51}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HistoryEntry) GetVersion() string {
@@ -4331,7 +4253,7 @@ type MaintainRequest struct {
 
 func (x *MaintainRequest) Reset() {
 	*x = MaintainRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[52]
+	mi := &file_sink_v1_sink_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4265,7 @@ func (x *MaintainRequest) String() string {
 func (*MaintainRequest) ProtoMessage() {}
 
 func (x *MaintainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[52]
+	mi := &file_sink_v1_sink_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4278,7 @@ func (x *MaintainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MaintainRequest.ProtoReflect.Descriptor instead.
 func (*MaintainRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{52}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MaintainRequest) GetLease() string {
@@ -4400,7 +4322,7 @@ type MaintainResponse struct {
 
 func (x *MaintainResponse) Reset() {
 	*x = MaintainResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[53]
+	mi := &file_sink_v1_sink_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4334,7 @@ func (x *MaintainResponse) String() string {
 func (*MaintainResponse) ProtoMessage() {}
 
 func (x *MaintainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[53]
+	mi := &file_sink_v1_sink_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4347,7 @@ func (x *MaintainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MaintainResponse.ProtoReflect.Descriptor instead.
 func (*MaintainResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{53}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MaintainResponse) GetVersion() string {
@@ -4469,7 +4391,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_sink_v1_sink_proto_msgTypes[54]
+	mi := &file_sink_v1_sink_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4481,7 +4403,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[54]
+	mi := &file_sink_v1_sink_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4494,7 +4416,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{54}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Proposal) GetUri() string {
@@ -4536,7 +4458,7 @@ type AbortRequest struct {
 
 func (x *AbortRequest) Reset() {
 	*x = AbortRequest{}
-	mi := &file_sink_v1_sink_proto_msgTypes[55]
+	mi := &file_sink_v1_sink_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4470,7 @@ func (x *AbortRequest) String() string {
 func (*AbortRequest) ProtoMessage() {}
 
 func (x *AbortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[55]
+	mi := &file_sink_v1_sink_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4483,7 @@ func (x *AbortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequest.ProtoReflect.Descriptor instead.
 func (*AbortRequest) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{55}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AbortRequest) GetLease() string {
@@ -4593,7 +4515,7 @@ type AbortResponse struct {
 
 func (x *AbortResponse) Reset() {
 	*x = AbortResponse{}
-	mi := &file_sink_v1_sink_proto_msgTypes[56]
+	mi := &file_sink_v1_sink_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4527,7 @@ func (x *AbortResponse) String() string {
 func (*AbortResponse) ProtoMessage() {}
 
 func (x *AbortResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sink_v1_sink_proto_msgTypes[56]
+	mi := &file_sink_v1_sink_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4540,7 @@ func (x *AbortResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortResponse.ProtoReflect.Descriptor instead.
 func (*AbortResponse) Descriptor() ([]byte, []int) {
-	return file_sink_v1_sink_proto_rawDescGZIP(), []int{56}
+	return file_sink_v1_sink_proto_rawDescGZIP(), []int{55}
 }
 
 var File_sink_v1_sink_proto protoreflect.FileDescriptor
@@ -4666,7 +4588,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"descending\x18\x04 \x01(\bR\n" +
 	"descending\x12\x1f\n" +
 	"\vnulls_first\x18\x05 \x01(\bR\n" +
-	"nullsFirst\"\xe5\x03\n" +
+	"nullsFirst\"\x90\x03\n" +
 	"\x13PrepareWriteRequest\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12.\n" +
 	"\x05table\x18\x02 \x01(\v2\x18.signet.sink.v1.TableRefR\x05table\x12-\n" +
@@ -4680,13 +4602,7 @@ const file_sink_v1_sink_proto_rawDesc = "" +
 	"\tadd_files\x18\b \x01(\v2\x18.signet.sink.v1.AddFilesR\baddFiles\x12\x15\n" +
 	"\x06wap_id\x18\t \x01(\tR\x05wapId\x12\x12\n" +
 	"\x04pick\x18\n" +
-	" \x01(\tR\x04pick\x12\x1c\n" +
-	"\tpredicate\x18\v \x01(\tR\tpredicate\x125\n" +
-	"\aclauses\x18\f \x03(\v2\x1b.signet.sink.v1.MergeClauseR\aclauses\"Y\n" +
-	"\vMergeClause\x12\x14\n" +
-	"\x05match\x18\x01 \x01(\tR\x05match\x12\x16\n" +
-	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1c\n" +
-	"\tpredicate\x18\x03 \x01(\tR\tpredicate\"5\n" +
+	" \x01(\tR\x04pick\"5\n" +
 	"\bAddFiles\x12)\n" +
 	"\x10check_duplicates\x18\x01 \x01(\bR\x0fcheckDuplicates\"E\n" +
 	"\x14PrepareWriteResponse\x12-\n" +
@@ -5096,7 +5012,7 @@ func file_sink_v1_sink_proto_rawDescGZIP() []byte {
 }
 
 var file_sink_v1_sink_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_sink_v1_sink_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_sink_v1_sink_proto_goTypes = []any{
 	(Capability)(0),               // 0: signet.sink.v1.Capability
 	(CommitPoint)(0),              // 1: signet.sink.v1.CommitPoint
@@ -5109,192 +5025,190 @@ var file_sink_v1_sink_proto_goTypes = []any{
 	(*PartitionClause)(nil),       // 8: signet.sink.v1.PartitionClause
 	(*SortClause)(nil),            // 9: signet.sink.v1.SortClause
 	(*PrepareWriteRequest)(nil),   // 10: signet.sink.v1.PrepareWriteRequest
-	(*MergeClause)(nil),           // 11: signet.sink.v1.MergeClause
-	(*AddFiles)(nil),              // 12: signet.sink.v1.AddFiles
-	(*PrepareWriteResponse)(nil),  // 13: signet.sink.v1.PrepareWriteResponse
-	(*StageHeader)(nil),           // 14: signet.sink.v1.StageHeader
-	(*StageRequest)(nil),          // 15: signet.sink.v1.StageRequest
-	(*StageTrailer)(nil),          // 16: signet.sink.v1.StageTrailer
-	(*Totals)(nil),                // 17: signet.sink.v1.Totals
-	(*StagedRef)(nil),             // 18: signet.sink.v1.StagedRef
-	(*StageResponse)(nil),         // 19: signet.sink.v1.StageResponse
-	(*Unit)(nil),                  // 20: signet.sink.v1.Unit
-	(*CommitRequest)(nil),         // 21: signet.sink.v1.CommitRequest
-	(*CommitResponse)(nil),        // 22: signet.sink.v1.CommitResponse
-	(*CommitMetrics)(nil),         // 23: signet.sink.v1.CommitMetrics
-	(*Timings)(nil),               // 24: signet.sink.v1.Timings
-	(*LookupRequest)(nil),         // 25: signet.sink.v1.LookupRequest
-	(*LookupResponse)(nil),        // 26: signet.sink.v1.LookupResponse
-	(*CreateTableRequest)(nil),    // 27: signet.sink.v1.CreateTableRequest
-	(*CreateTableResponse)(nil),   // 28: signet.sink.v1.CreateTableResponse
-	(*DropTableRequest)(nil),      // 29: signet.sink.v1.DropTableRequest
-	(*DropTableResponse)(nil),     // 30: signet.sink.v1.DropTableResponse
-	(*DescribeTableRequest)(nil),  // 31: signet.sink.v1.DescribeTableRequest
-	(*DescribeTableResponse)(nil), // 32: signet.sink.v1.DescribeTableResponse
-	(*AlterTableRequest)(nil),     // 33: signet.sink.v1.AlterTableRequest
-	(*AlterTableResponse)(nil),    // 34: signet.sink.v1.AlterTableResponse
-	(*Change)(nil),                // 35: signet.sink.v1.Change
-	(*AddColumn)(nil),             // 36: signet.sink.v1.AddColumn
-	(*DropColumn)(nil),            // 37: signet.sink.v1.DropColumn
-	(*RenameColumn)(nil),          // 38: signet.sink.v1.RenameColumn
-	(*ChangeColumn)(nil),          // 39: signet.sink.v1.ChangeColumn
-	(*DropPartitionField)(nil),    // 40: signet.sink.v1.DropPartitionField
-	(*ReplacePartitionField)(nil), // 41: signet.sink.v1.ReplacePartitionField
-	(*SetSort)(nil),               // 42: signet.sink.v1.SetSort
-	(*SetProperties)(nil),         // 43: signet.sink.v1.SetProperties
-	(*UnsetProperties)(nil),       // 44: signet.sink.v1.UnsetProperties
-	(*SetRef)(nil),                // 45: signet.sink.v1.SetRef
-	(*DropRef)(nil),               // 46: signet.sink.v1.DropRef
-	(*SetSnapshot)(nil),           // 47: signet.sink.v1.SetSnapshot
-	(*ExpireSnapshots)(nil),       // 48: signet.sink.v1.ExpireSnapshots
-	(*CherryPick)(nil),            // 49: signet.sink.v1.CherryPick
-	(*PlanScanRequest)(nil),       // 50: signet.sink.v1.PlanScanRequest
-	(*PlanScanResponse)(nil),      // 51: signet.sink.v1.PlanScanResponse
-	(*ScanFile)(nil),              // 52: signet.sink.v1.ScanFile
-	(*HistoryRequest)(nil),        // 53: signet.sink.v1.HistoryRequest
-	(*HistoryResponse)(nil),       // 54: signet.sink.v1.HistoryResponse
-	(*HistoryEntry)(nil),          // 55: signet.sink.v1.HistoryEntry
-	(*MaintainRequest)(nil),       // 56: signet.sink.v1.MaintainRequest
-	(*MaintainResponse)(nil),      // 57: signet.sink.v1.MaintainResponse
-	(*Proposal)(nil),              // 58: signet.sink.v1.Proposal
-	(*AbortRequest)(nil),          // 59: signet.sink.v1.AbortRequest
-	(*AbortResponse)(nil),         // 60: signet.sink.v1.AbortResponse
-	nil,                           // 61: signet.sink.v1.TableDefinition.PropertiesEntry
-	nil,                           // 62: signet.sink.v1.Unit.PropertiesEntry
-	nil,                           // 63: signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	nil,                           // 64: signet.sink.v1.AlterTableResponse.ValuesEntry
-	nil,                           // 65: signet.sink.v1.SetProperties.PropertiesEntry
-	nil,                           // 66: signet.sink.v1.HistoryEntry.ParametersEntry
-	nil,                           // 67: signet.sink.v1.HistoryEntry.MetricsEntry
-	(*v1.Schema)(nil),             // 68: signet.plan.v1.Schema
-	(v1.TransformKind)(0),         // 69: signet.plan.v1.TransformKind
-	(*v1.Scope)(nil),              // 70: signet.plan.v1.Scope
-	(*v1.WriteSpec)(nil),          // 71: signet.plan.v1.WriteSpec
-	(*v1.ManifestChunk)(nil),      // 72: signet.plan.v1.ManifestChunk
-	(*v1.PartitionField)(nil),     // 73: signet.plan.v1.PartitionField
-	(*v1.SortField)(nil),          // 74: signet.plan.v1.SortField
-	(*v1.Field)(nil),              // 75: signet.plan.v1.Field
-	(*v1.Value)(nil),              // 76: signet.plan.v1.Value
-	(*v1.Type)(nil),               // 77: signet.plan.v1.Type
-	(*v1.Predicate)(nil),          // 78: signet.plan.v1.Predicate
-	(*v1.FieldNames)(nil),         // 79: signet.plan.v1.FieldNames
-	(*v1.DeleteFile)(nil),         // 80: signet.plan.v1.DeleteFile
+	(*AddFiles)(nil),              // 11: signet.sink.v1.AddFiles
+	(*PrepareWriteResponse)(nil),  // 12: signet.sink.v1.PrepareWriteResponse
+	(*StageHeader)(nil),           // 13: signet.sink.v1.StageHeader
+	(*StageRequest)(nil),          // 14: signet.sink.v1.StageRequest
+	(*StageTrailer)(nil),          // 15: signet.sink.v1.StageTrailer
+	(*Totals)(nil),                // 16: signet.sink.v1.Totals
+	(*StagedRef)(nil),             // 17: signet.sink.v1.StagedRef
+	(*StageResponse)(nil),         // 18: signet.sink.v1.StageResponse
+	(*Unit)(nil),                  // 19: signet.sink.v1.Unit
+	(*CommitRequest)(nil),         // 20: signet.sink.v1.CommitRequest
+	(*CommitResponse)(nil),        // 21: signet.sink.v1.CommitResponse
+	(*CommitMetrics)(nil),         // 22: signet.sink.v1.CommitMetrics
+	(*Timings)(nil),               // 23: signet.sink.v1.Timings
+	(*LookupRequest)(nil),         // 24: signet.sink.v1.LookupRequest
+	(*LookupResponse)(nil),        // 25: signet.sink.v1.LookupResponse
+	(*CreateTableRequest)(nil),    // 26: signet.sink.v1.CreateTableRequest
+	(*CreateTableResponse)(nil),   // 27: signet.sink.v1.CreateTableResponse
+	(*DropTableRequest)(nil),      // 28: signet.sink.v1.DropTableRequest
+	(*DropTableResponse)(nil),     // 29: signet.sink.v1.DropTableResponse
+	(*DescribeTableRequest)(nil),  // 30: signet.sink.v1.DescribeTableRequest
+	(*DescribeTableResponse)(nil), // 31: signet.sink.v1.DescribeTableResponse
+	(*AlterTableRequest)(nil),     // 32: signet.sink.v1.AlterTableRequest
+	(*AlterTableResponse)(nil),    // 33: signet.sink.v1.AlterTableResponse
+	(*Change)(nil),                // 34: signet.sink.v1.Change
+	(*AddColumn)(nil),             // 35: signet.sink.v1.AddColumn
+	(*DropColumn)(nil),            // 36: signet.sink.v1.DropColumn
+	(*RenameColumn)(nil),          // 37: signet.sink.v1.RenameColumn
+	(*ChangeColumn)(nil),          // 38: signet.sink.v1.ChangeColumn
+	(*DropPartitionField)(nil),    // 39: signet.sink.v1.DropPartitionField
+	(*ReplacePartitionField)(nil), // 40: signet.sink.v1.ReplacePartitionField
+	(*SetSort)(nil),               // 41: signet.sink.v1.SetSort
+	(*SetProperties)(nil),         // 42: signet.sink.v1.SetProperties
+	(*UnsetProperties)(nil),       // 43: signet.sink.v1.UnsetProperties
+	(*SetRef)(nil),                // 44: signet.sink.v1.SetRef
+	(*DropRef)(nil),               // 45: signet.sink.v1.DropRef
+	(*SetSnapshot)(nil),           // 46: signet.sink.v1.SetSnapshot
+	(*ExpireSnapshots)(nil),       // 47: signet.sink.v1.ExpireSnapshots
+	(*CherryPick)(nil),            // 48: signet.sink.v1.CherryPick
+	(*PlanScanRequest)(nil),       // 49: signet.sink.v1.PlanScanRequest
+	(*PlanScanResponse)(nil),      // 50: signet.sink.v1.PlanScanResponse
+	(*ScanFile)(nil),              // 51: signet.sink.v1.ScanFile
+	(*HistoryRequest)(nil),        // 52: signet.sink.v1.HistoryRequest
+	(*HistoryResponse)(nil),       // 53: signet.sink.v1.HistoryResponse
+	(*HistoryEntry)(nil),          // 54: signet.sink.v1.HistoryEntry
+	(*MaintainRequest)(nil),       // 55: signet.sink.v1.MaintainRequest
+	(*MaintainResponse)(nil),      // 56: signet.sink.v1.MaintainResponse
+	(*Proposal)(nil),              // 57: signet.sink.v1.Proposal
+	(*AbortRequest)(nil),          // 58: signet.sink.v1.AbortRequest
+	(*AbortResponse)(nil),         // 59: signet.sink.v1.AbortResponse
+	nil,                           // 60: signet.sink.v1.TableDefinition.PropertiesEntry
+	nil,                           // 61: signet.sink.v1.Unit.PropertiesEntry
+	nil,                           // 62: signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	nil,                           // 63: signet.sink.v1.AlterTableResponse.ValuesEntry
+	nil,                           // 64: signet.sink.v1.SetProperties.PropertiesEntry
+	nil,                           // 65: signet.sink.v1.HistoryEntry.ParametersEntry
+	nil,                           // 66: signet.sink.v1.HistoryEntry.MetricsEntry
+	(*v1.Schema)(nil),             // 67: signet.plan.v1.Schema
+	(v1.TransformKind)(0),         // 68: signet.plan.v1.TransformKind
+	(*v1.Scope)(nil),              // 69: signet.plan.v1.Scope
+	(*v1.WriteSpec)(nil),          // 70: signet.plan.v1.WriteSpec
+	(*v1.ManifestChunk)(nil),      // 71: signet.plan.v1.ManifestChunk
+	(*v1.PartitionField)(nil),     // 72: signet.plan.v1.PartitionField
+	(*v1.SortField)(nil),          // 73: signet.plan.v1.SortField
+	(*v1.Field)(nil),              // 74: signet.plan.v1.Field
+	(*v1.Value)(nil),              // 75: signet.plan.v1.Value
+	(*v1.Type)(nil),               // 76: signet.plan.v1.Type
+	(*v1.Predicate)(nil),          // 77: signet.plan.v1.Predicate
+	(*v1.FieldNames)(nil),         // 78: signet.plan.v1.FieldNames
+	(*v1.DeleteFile)(nil),         // 79: signet.plan.v1.DeleteFile
 }
 var file_sink_v1_sink_proto_depIdxs = []int32{
 	0,  // 0: signet.sink.v1.DescribeResponse.capabilities:type_name -> signet.sink.v1.Capability
 	1,  // 1: signet.sink.v1.DescribeResponse.commit_point:type_name -> signet.sink.v1.CommitPoint
-	68, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
+	67, // 2: signet.sink.v1.TableDefinition.schema:type_name -> signet.plan.v1.Schema
 	8,  // 3: signet.sink.v1.TableDefinition.partition:type_name -> signet.sink.v1.PartitionClause
 	9,  // 4: signet.sink.v1.TableDefinition.sort:type_name -> signet.sink.v1.SortClause
-	61, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
-	69, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
-	69, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
+	60, // 5: signet.sink.v1.TableDefinition.properties:type_name -> signet.sink.v1.TableDefinition.PropertiesEntry
+	68, // 6: signet.sink.v1.PartitionClause.transform:type_name -> signet.plan.v1.TransformKind
+	68, // 7: signet.sink.v1.SortClause.transform:type_name -> signet.plan.v1.TransformKind
 	6,  // 8: signet.sink.v1.PrepareWriteRequest.table:type_name -> signet.sink.v1.TableRef
 	3,  // 9: signet.sink.v1.PrepareWriteRequest.mode:type_name -> signet.sink.v1.WriteMode
 	7,  // 10: signet.sink.v1.PrepareWriteRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	70, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
-	12, // 12: signet.sink.v1.PrepareWriteRequest.add_files:type_name -> signet.sink.v1.AddFiles
-	11, // 13: signet.sink.v1.PrepareWriteRequest.clauses:type_name -> signet.sink.v1.MergeClause
-	71, // 14: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
-	6,  // 15: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
-	71, // 16: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
-	14, // 17: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
-	72, // 18: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
-	16, // 19: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
-	17, // 20: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
-	18, // 21: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
-	17, // 22: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
-	18, // 23: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
-	17, // 24: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
-	62, // 25: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
-	6,  // 26: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
-	3,  // 27: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
-	71, // 28: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
-	20, // 29: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
-	2,  // 30: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
-	24, // 31: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
-	23, // 32: signet.sink.v1.CommitResponse.metrics:type_name -> signet.sink.v1.CommitMetrics
-	6,  // 33: signet.sink.v1.LookupRequest.table:type_name -> signet.sink.v1.TableRef
-	6,  // 34: signet.sink.v1.CreateTableRequest.table:type_name -> signet.sink.v1.TableRef
-	7,  // 35: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
-	6,  // 36: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
-	6,  // 37: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
-	68, // 38: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
-	73, // 39: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
-	74, // 40: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
-	63, // 41: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
-	6,  // 42: signet.sink.v1.AlterTableRequest.table:type_name -> signet.sink.v1.TableRef
-	35, // 43: signet.sink.v1.AlterTableRequest.changes:type_name -> signet.sink.v1.Change
-	64, // 44: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
-	36, // 45: signet.sink.v1.Change.add_column:type_name -> signet.sink.v1.AddColumn
-	37, // 46: signet.sink.v1.Change.drop_column:type_name -> signet.sink.v1.DropColumn
-	38, // 47: signet.sink.v1.Change.rename_column:type_name -> signet.sink.v1.RenameColumn
-	39, // 48: signet.sink.v1.Change.change_column:type_name -> signet.sink.v1.ChangeColumn
-	8,  // 49: signet.sink.v1.Change.add_partition_field:type_name -> signet.sink.v1.PartitionClause
-	40, // 50: signet.sink.v1.Change.drop_partition_field:type_name -> signet.sink.v1.DropPartitionField
-	41, // 51: signet.sink.v1.Change.replace_partition_field:type_name -> signet.sink.v1.ReplacePartitionField
-	42, // 52: signet.sink.v1.Change.set_sort:type_name -> signet.sink.v1.SetSort
-	43, // 53: signet.sink.v1.Change.set_properties:type_name -> signet.sink.v1.SetProperties
-	44, // 54: signet.sink.v1.Change.unset_properties:type_name -> signet.sink.v1.UnsetProperties
-	45, // 55: signet.sink.v1.Change.set_ref:type_name -> signet.sink.v1.SetRef
-	46, // 56: signet.sink.v1.Change.drop_ref:type_name -> signet.sink.v1.DropRef
-	47, // 57: signet.sink.v1.Change.set_snapshot:type_name -> signet.sink.v1.SetSnapshot
-	48, // 58: signet.sink.v1.Change.expire_snapshots:type_name -> signet.sink.v1.ExpireSnapshots
-	49, // 59: signet.sink.v1.Change.cherry_pick:type_name -> signet.sink.v1.CherryPick
-	75, // 60: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
-	76, // 61: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
-	77, // 62: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
-	76, // 63: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
-	8,  // 64: signet.sink.v1.DropPartitionField.term:type_name -> signet.sink.v1.PartitionClause
-	40, // 65: signet.sink.v1.ReplacePartitionField.drop:type_name -> signet.sink.v1.DropPartitionField
-	8,  // 66: signet.sink.v1.ReplacePartitionField.add:type_name -> signet.sink.v1.PartitionClause
-	9,  // 67: signet.sink.v1.SetSort.sort:type_name -> signet.sink.v1.SortClause
-	65, // 68: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
-	6,  // 69: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
-	78, // 70: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
-	68, // 71: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
-	52, // 72: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
-	79, // 73: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
-	76, // 74: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
-	80, // 75: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
-	6,  // 76: signet.sink.v1.HistoryRequest.table:type_name -> signet.sink.v1.TableRef
-	55, // 77: signet.sink.v1.HistoryResponse.entries:type_name -> signet.sink.v1.HistoryEntry
-	66, // 78: signet.sink.v1.HistoryEntry.parameters:type_name -> signet.sink.v1.HistoryEntry.ParametersEntry
-	67, // 79: signet.sink.v1.HistoryEntry.metrics:type_name -> signet.sink.v1.HistoryEntry.MetricsEntry
-	6,  // 80: signet.sink.v1.MaintainRequest.table:type_name -> signet.sink.v1.TableRef
-	58, // 81: signet.sink.v1.MaintainResponse.proposals:type_name -> signet.sink.v1.Proposal
-	6,  // 82: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
-	4,  // 83: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
-	10, // 84: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
-	15, // 85: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
-	21, // 86: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
-	25, // 87: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
-	27, // 88: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
-	29, // 89: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
-	31, // 90: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
-	50, // 91: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
-	33, // 92: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
-	53, // 93: signet.sink.v1.Sink.History:input_type -> signet.sink.v1.HistoryRequest
-	56, // 94: signet.sink.v1.Sink.Maintain:input_type -> signet.sink.v1.MaintainRequest
-	59, // 95: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
-	5,  // 96: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
-	13, // 97: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
-	19, // 98: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
-	22, // 99: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
-	26, // 100: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
-	28, // 101: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
-	30, // 102: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
-	32, // 103: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
-	51, // 104: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
-	34, // 105: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
-	54, // 106: signet.sink.v1.Sink.History:output_type -> signet.sink.v1.HistoryResponse
-	57, // 107: signet.sink.v1.Sink.Maintain:output_type -> signet.sink.v1.MaintainResponse
-	60, // 108: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
-	96, // [96:109] is the sub-list for method output_type
-	83, // [83:96] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	69, // 11: signet.sink.v1.PrepareWriteRequest.scope:type_name -> signet.plan.v1.Scope
+	11, // 12: signet.sink.v1.PrepareWriteRequest.add_files:type_name -> signet.sink.v1.AddFiles
+	70, // 13: signet.sink.v1.PrepareWriteResponse.spec:type_name -> signet.plan.v1.WriteSpec
+	6,  // 14: signet.sink.v1.StageHeader.table:type_name -> signet.sink.v1.TableRef
+	70, // 15: signet.sink.v1.StageHeader.spec:type_name -> signet.plan.v1.WriteSpec
+	13, // 16: signet.sink.v1.StageRequest.header:type_name -> signet.sink.v1.StageHeader
+	71, // 17: signet.sink.v1.StageRequest.manifest:type_name -> signet.plan.v1.ManifestChunk
+	15, // 18: signet.sink.v1.StageRequest.trailer:type_name -> signet.sink.v1.StageTrailer
+	16, // 19: signet.sink.v1.StageTrailer.totals:type_name -> signet.sink.v1.Totals
+	17, // 20: signet.sink.v1.StageResponse.refs:type_name -> signet.sink.v1.StagedRef
+	16, // 21: signet.sink.v1.StageResponse.totals:type_name -> signet.sink.v1.Totals
+	17, // 22: signet.sink.v1.Unit.refs:type_name -> signet.sink.v1.StagedRef
+	16, // 23: signet.sink.v1.Unit.totals:type_name -> signet.sink.v1.Totals
+	61, // 24: signet.sink.v1.Unit.properties:type_name -> signet.sink.v1.Unit.PropertiesEntry
+	6,  // 25: signet.sink.v1.CommitRequest.table:type_name -> signet.sink.v1.TableRef
+	3,  // 26: signet.sink.v1.CommitRequest.mode:type_name -> signet.sink.v1.WriteMode
+	70, // 27: signet.sink.v1.CommitRequest.spec:type_name -> signet.plan.v1.WriteSpec
+	19, // 28: signet.sink.v1.CommitRequest.units:type_name -> signet.sink.v1.Unit
+	2,  // 29: signet.sink.v1.CommitResponse.outcome:type_name -> signet.sink.v1.Outcome
+	23, // 30: signet.sink.v1.CommitResponse.timings:type_name -> signet.sink.v1.Timings
+	22, // 31: signet.sink.v1.CommitResponse.metrics:type_name -> signet.sink.v1.CommitMetrics
+	6,  // 32: signet.sink.v1.LookupRequest.table:type_name -> signet.sink.v1.TableRef
+	6,  // 33: signet.sink.v1.CreateTableRequest.table:type_name -> signet.sink.v1.TableRef
+	7,  // 34: signet.sink.v1.CreateTableRequest.definition:type_name -> signet.sink.v1.TableDefinition
+	6,  // 35: signet.sink.v1.DropTableRequest.table:type_name -> signet.sink.v1.TableRef
+	6,  // 36: signet.sink.v1.DescribeTableRequest.table:type_name -> signet.sink.v1.TableRef
+	67, // 37: signet.sink.v1.DescribeTableResponse.schema:type_name -> signet.plan.v1.Schema
+	72, // 38: signet.sink.v1.DescribeTableResponse.partition:type_name -> signet.plan.v1.PartitionField
+	73, // 39: signet.sink.v1.DescribeTableResponse.sort:type_name -> signet.plan.v1.SortField
+	62, // 40: signet.sink.v1.DescribeTableResponse.properties:type_name -> signet.sink.v1.DescribeTableResponse.PropertiesEntry
+	6,  // 41: signet.sink.v1.AlterTableRequest.table:type_name -> signet.sink.v1.TableRef
+	34, // 42: signet.sink.v1.AlterTableRequest.changes:type_name -> signet.sink.v1.Change
+	63, // 43: signet.sink.v1.AlterTableResponse.values:type_name -> signet.sink.v1.AlterTableResponse.ValuesEntry
+	35, // 44: signet.sink.v1.Change.add_column:type_name -> signet.sink.v1.AddColumn
+	36, // 45: signet.sink.v1.Change.drop_column:type_name -> signet.sink.v1.DropColumn
+	37, // 46: signet.sink.v1.Change.rename_column:type_name -> signet.sink.v1.RenameColumn
+	38, // 47: signet.sink.v1.Change.change_column:type_name -> signet.sink.v1.ChangeColumn
+	8,  // 48: signet.sink.v1.Change.add_partition_field:type_name -> signet.sink.v1.PartitionClause
+	39, // 49: signet.sink.v1.Change.drop_partition_field:type_name -> signet.sink.v1.DropPartitionField
+	40, // 50: signet.sink.v1.Change.replace_partition_field:type_name -> signet.sink.v1.ReplacePartitionField
+	41, // 51: signet.sink.v1.Change.set_sort:type_name -> signet.sink.v1.SetSort
+	42, // 52: signet.sink.v1.Change.set_properties:type_name -> signet.sink.v1.SetProperties
+	43, // 53: signet.sink.v1.Change.unset_properties:type_name -> signet.sink.v1.UnsetProperties
+	44, // 54: signet.sink.v1.Change.set_ref:type_name -> signet.sink.v1.SetRef
+	45, // 55: signet.sink.v1.Change.drop_ref:type_name -> signet.sink.v1.DropRef
+	46, // 56: signet.sink.v1.Change.set_snapshot:type_name -> signet.sink.v1.SetSnapshot
+	47, // 57: signet.sink.v1.Change.expire_snapshots:type_name -> signet.sink.v1.ExpireSnapshots
+	48, // 58: signet.sink.v1.Change.cherry_pick:type_name -> signet.sink.v1.CherryPick
+	74, // 59: signet.sink.v1.AddColumn.field:type_name -> signet.plan.v1.Field
+	75, // 60: signet.sink.v1.AddColumn.initial_default:type_name -> signet.plan.v1.Value
+	76, // 61: signet.sink.v1.ChangeColumn.type:type_name -> signet.plan.v1.Type
+	75, // 62: signet.sink.v1.ChangeColumn.write_default:type_name -> signet.plan.v1.Value
+	8,  // 63: signet.sink.v1.DropPartitionField.term:type_name -> signet.sink.v1.PartitionClause
+	39, // 64: signet.sink.v1.ReplacePartitionField.drop:type_name -> signet.sink.v1.DropPartitionField
+	8,  // 65: signet.sink.v1.ReplacePartitionField.add:type_name -> signet.sink.v1.PartitionClause
+	9,  // 66: signet.sink.v1.SetSort.sort:type_name -> signet.sink.v1.SortClause
+	64, // 67: signet.sink.v1.SetProperties.properties:type_name -> signet.sink.v1.SetProperties.PropertiesEntry
+	6,  // 68: signet.sink.v1.PlanScanRequest.table:type_name -> signet.sink.v1.TableRef
+	77, // 69: signet.sink.v1.PlanScanRequest.filter:type_name -> signet.plan.v1.Predicate
+	67, // 70: signet.sink.v1.PlanScanResponse.schema:type_name -> signet.plan.v1.Schema
+	51, // 71: signet.sink.v1.PlanScanResponse.files:type_name -> signet.sink.v1.ScanFile
+	78, // 72: signet.sink.v1.PlanScanResponse.names:type_name -> signet.plan.v1.FieldNames
+	75, // 73: signet.sink.v1.ScanFile.constants:type_name -> signet.plan.v1.Value
+	79, // 74: signet.sink.v1.ScanFile.deletes:type_name -> signet.plan.v1.DeleteFile
+	6,  // 75: signet.sink.v1.HistoryRequest.table:type_name -> signet.sink.v1.TableRef
+	54, // 76: signet.sink.v1.HistoryResponse.entries:type_name -> signet.sink.v1.HistoryEntry
+	65, // 77: signet.sink.v1.HistoryEntry.parameters:type_name -> signet.sink.v1.HistoryEntry.ParametersEntry
+	66, // 78: signet.sink.v1.HistoryEntry.metrics:type_name -> signet.sink.v1.HistoryEntry.MetricsEntry
+	6,  // 79: signet.sink.v1.MaintainRequest.table:type_name -> signet.sink.v1.TableRef
+	57, // 80: signet.sink.v1.MaintainResponse.proposals:type_name -> signet.sink.v1.Proposal
+	6,  // 81: signet.sink.v1.AbortRequest.table:type_name -> signet.sink.v1.TableRef
+	4,  // 82: signet.sink.v1.Sink.Describe:input_type -> signet.sink.v1.DescribeRequest
+	10, // 83: signet.sink.v1.Sink.PrepareWrite:input_type -> signet.sink.v1.PrepareWriteRequest
+	14, // 84: signet.sink.v1.Sink.Stage:input_type -> signet.sink.v1.StageRequest
+	20, // 85: signet.sink.v1.Sink.Commit:input_type -> signet.sink.v1.CommitRequest
+	24, // 86: signet.sink.v1.Sink.Lookup:input_type -> signet.sink.v1.LookupRequest
+	26, // 87: signet.sink.v1.Sink.CreateTable:input_type -> signet.sink.v1.CreateTableRequest
+	28, // 88: signet.sink.v1.Sink.DropTable:input_type -> signet.sink.v1.DropTableRequest
+	30, // 89: signet.sink.v1.Sink.DescribeTable:input_type -> signet.sink.v1.DescribeTableRequest
+	49, // 90: signet.sink.v1.Sink.PlanScan:input_type -> signet.sink.v1.PlanScanRequest
+	32, // 91: signet.sink.v1.Sink.AlterTable:input_type -> signet.sink.v1.AlterTableRequest
+	52, // 92: signet.sink.v1.Sink.History:input_type -> signet.sink.v1.HistoryRequest
+	55, // 93: signet.sink.v1.Sink.Maintain:input_type -> signet.sink.v1.MaintainRequest
+	58, // 94: signet.sink.v1.Sink.Abort:input_type -> signet.sink.v1.AbortRequest
+	5,  // 95: signet.sink.v1.Sink.Describe:output_type -> signet.sink.v1.DescribeResponse
+	12, // 96: signet.sink.v1.Sink.PrepareWrite:output_type -> signet.sink.v1.PrepareWriteResponse
+	18, // 97: signet.sink.v1.Sink.Stage:output_type -> signet.sink.v1.StageResponse
+	21, // 98: signet.sink.v1.Sink.Commit:output_type -> signet.sink.v1.CommitResponse
+	25, // 99: signet.sink.v1.Sink.Lookup:output_type -> signet.sink.v1.LookupResponse
+	27, // 100: signet.sink.v1.Sink.CreateTable:output_type -> signet.sink.v1.CreateTableResponse
+	29, // 101: signet.sink.v1.Sink.DropTable:output_type -> signet.sink.v1.DropTableResponse
+	31, // 102: signet.sink.v1.Sink.DescribeTable:output_type -> signet.sink.v1.DescribeTableResponse
+	50, // 103: signet.sink.v1.Sink.PlanScan:output_type -> signet.sink.v1.PlanScanResponse
+	33, // 104: signet.sink.v1.Sink.AlterTable:output_type -> signet.sink.v1.AlterTableResponse
+	53, // 105: signet.sink.v1.Sink.History:output_type -> signet.sink.v1.HistoryResponse
+	56, // 106: signet.sink.v1.Sink.Maintain:output_type -> signet.sink.v1.MaintainResponse
+	59, // 107: signet.sink.v1.Sink.Abort:output_type -> signet.sink.v1.AbortResponse
+	95, // [95:108] is the sub-list for method output_type
+	82, // [82:95] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_sink_v1_sink_proto_init() }
@@ -5302,12 +5216,12 @@ func file_sink_v1_sink_proto_init() {
 	if File_sink_v1_sink_proto != nil {
 		return
 	}
-	file_sink_v1_sink_proto_msgTypes[11].OneofWrappers = []any{
+	file_sink_v1_sink_proto_msgTypes[10].OneofWrappers = []any{
 		(*StageRequest_Header)(nil),
 		(*StageRequest_Manifest)(nil),
 		(*StageRequest_Trailer)(nil),
 	}
-	file_sink_v1_sink_proto_msgTypes[31].OneofWrappers = []any{
+	file_sink_v1_sink_proto_msgTypes[30].OneofWrappers = []any{
 		(*Change_AddColumn)(nil),
 		(*Change_DropColumn)(nil),
 		(*Change_RenameColumn)(nil),
@@ -5324,24 +5238,24 @@ func file_sink_v1_sink_proto_init() {
 		(*Change_ExpireSnapshots)(nil),
 		(*Change_CherryPick)(nil),
 	}
-	file_sink_v1_sink_proto_msgTypes[35].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[36].OneofWrappers = []any{
+	file_sink_v1_sink_proto_msgTypes[34].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[35].OneofWrappers = []any{
 		(*DropPartitionField_Name)(nil),
 		(*DropPartitionField_Term)(nil),
 	}
-	file_sink_v1_sink_proto_msgTypes[41].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[40].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[42].OneofWrappers = []any{}
 	file_sink_v1_sink_proto_msgTypes[43].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[44].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[46].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[48].OneofWrappers = []any{}
-	file_sink_v1_sink_proto_msgTypes[51].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[45].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[47].OneofWrappers = []any{}
+	file_sink_v1_sink_proto_msgTypes[50].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sink_v1_sink_proto_rawDesc), len(file_sink_v1_sink_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   64,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -66,39 +66,13 @@ func Updated(predicates ...string) Operation {
 	return Operation{nameUpdate, map[string]string{"predicate": list(predicates)}}
 }
 
-// Clauses are those of a MERGE, by which rows they are about.
-type Clauses struct {
-	Matched            []Clause `json:"matched,omitempty"`
-	NotMatched         []Clause `json:"not_matched,omitempty"`
-	NotMatchedBySource []Clause `json:"not_matched_by_source,omitempty"`
-}
-
-// Clause is a WHEN of a MERGE.
-type Clause struct {
-	Predicate string `json:"predicate,omitempty"` // as SQL; empty: none
-	Action    string `json:"actionType"`          // delete, update or insert
-}
-
-// Add appends a clause to those about rows that are "matched", "not matched" or "not matched by source". One that does nothing is not told.
-func (c *Clauses) Add(match string, clause Clause) {
-	to := map[string]*[]Clause{"matched": &c.Matched, "not matched": &c.NotMatched, "not matched by source": &c.NotMatchedBySource}[match]
-	if to != nil && clause.Action != "nothing" {
-		*to = append(*to, clause)
+// Merged is a MERGE with its condition, as SQL.
+func Merged(condition string) Operation {
+	p := map[string]string{"predicate": list([]string{condition})}
+	for _, clauses := range []string{"matchedPredicates", "notMatchedPredicates", "notMatchedBySourcePredicates"} {
+		p[clauses] = "[]"
 	}
-}
-
-// Merged is a MERGE with its condition, as SQL, and its clauses.
-func Merged(condition string, c Clauses) Operation {
-	clauses := func(of []Clause) string {
-		if of == nil {
-			of = []Clause{}
-		}
-		return quoted(of)
-	}
-	return Operation{nameMerge, map[string]string{
-		"predicate": list([]string{condition}), "matchedPredicates": clauses(c.Matched), "notMatchedPredicates": clauses(c.NotMatched),
-		"notMatchedBySourcePredicates": clauses(c.NotMatchedBySource),
-	}}
+	return Operation{nameMerge, p}
 }
 
 // Truncated is a TRUNCATE.

@@ -149,11 +149,9 @@ func columnsOf(m *log.Metadata) (partition.Columns, error) {
 
 // quoted is a value as JSON in a string, which is how Spark writes lists and maps among the parameters.
 func quoted(v any) string {
-	var out strings.Builder
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false) // conditions have < and >, and people read them
-	if err := enc.Encode(v); err != nil {
-		return fmt.Sprint(v) // nothing but lists and maps of what JSON has come here
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v) // neither lists nor maps of strings come here
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return string(b)
 }
