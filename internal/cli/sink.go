@@ -50,7 +50,7 @@ func (a *app) sinkCommand() *cobra.Command {
 			return err
 		},
 	}
-	sink.AddCommand(list, lock, a.sinkNewCommand())
+	sink.AddCommand(list, lock, a.sinkNewCommand(), a.sinkTestCommand())
 	return sink
 }
 

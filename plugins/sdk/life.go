@@ -23,6 +23,7 @@ const (
 	reconnect     = 2 * time.Second        // a host that lost its connection may come back
 	parentEvery   = 500 * time.Millisecond // how often the parent's pid is looked at
 	drainWithin   = 30 * time.Second       // how long running calls may take after SIGTERM
+	flushWithin   = 250 * time.Millisecond // how long the last answer may take to reach the host
 )
 
 // life decides when the process ends: with its host, or after SIGTERM once the running calls have ended. A plugin without a host would hold
@@ -81,6 +82,16 @@ func (l *life) watchSignals() {
 	l.mu.Unlock() // the end of connections is counted under it
 	if server == nil {
 		os.Exit(0)
+	}
+	// A call has ended before its answer is on its way, and Stop would cut it off. GracefulStop alone waits for go-plugin's own streams, which never end.
+	flushed := make(chan struct{})
+	go func() {
+		server.GracefulStop()
+		close(flushed)
+	}()
+	select {
+	case <-flushed:
+	case <-time.After(flushWithin):
 	}
 	server.Stop()
 }

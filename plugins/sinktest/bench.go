@@ -29,6 +29,8 @@ type bench struct {
 	closers []func()
 	started []*instance
 	limit   time.Duration // of one call
+	name    string
+	tables  int
 }
 
 // verdict ends a check early.
@@ -109,26 +111,50 @@ func (b *bench) call() context.Context {
 
 // open makes the host and starts the sink.
 func (b *bench) open(check string) error {
-	name := strings.ReplaceAll(check, "-", "_") + "_" + strings.ToLower(rand.Text()[:8])
-	b.ref = &sinkv1.TableRef{Catalog: "conformance", Namespace: []string{"ns"}, Name: name}
-	b.host = NewHost("file:///warehouse/ns/" + name + " %41") // the URI has a space and a percent sign that nobody may decode
+	b.name = strings.ReplaceAll(check, "-", "_") + "_" + strings.ToLower(rand.Text()[:8])
+	b.host = NewHost("")
 	b.host.secrets, b.host.dial = b.opts.Secrets, b.opts.Dial
+	b.place()
 	if err := b.start(); err != nil {
 		return err
 	}
+	return b.openCatalog()
+}
+
+// place names a table and its location. The URI has a space and a percent sign that nobody may decode.
+func (b *bench) place() {
+	name := b.name
+	if b.tables++; b.tables > 1 {
+		name = fmt.Sprintf("%s_%d", b.name, b.tables)
+	}
+	b.ref = &sinkv1.TableRef{Catalog: "conformance", Namespace: []string{"ns"}, Name: name}
+	b.host.set(func(h *Host) { h.Location = "file:///warehouse/ns/" + name + " %41" })
+}
+
+func (b *bench) openCatalog() error {
 	if b.desc.GetCommitPoint() != sinkv1.CommitPoint_COMMIT_POINT_CATALOG {
 		return nil
 	}
 	if b.opts.Catalog == nil {
 		return errors.New("the sink commits through a catalog, and Options.Catalog has none")
 	}
-	c, err := b.opts.Catalog(b.ctx, "ns", name)
+	c, err := b.opts.Catalog(b.ctx, "ns", b.ref.GetName())
 	if err != nil {
 		return fmt.Errorf("open the suite's catalog: %w", err)
 	}
 	b.closers = append(b.closers, func() { _ = c.Close() })
 	b.host.set(func(h *Host) { h.catalog, h.Location = c, c.Location() })
 	return nil
+}
+
+// fresh goes on with another table, which does not exist yet, and a host that has seen nothing.
+func (b *bench) fresh() {
+	b.place()
+	b.host.set(func(h *Host) {
+		h.commits, h.asked = nil, 0
+		clear(h.objects)
+	})
+	b.ok(b.openCatalog(), "open the suite's catalog")
 }
 
 // start starts an instance and makes it the one that is called.

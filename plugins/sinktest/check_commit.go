@@ -37,12 +37,17 @@ func stageTogether(b *bench) {
 	}
 }
 
+// commitNothing: a job without files succeeds, as often as it is asked for, whether or not it makes a version.
 func commitNothing(b *bench) {
 	spec := b.create()
-	b.land(spec, newJob(spec, "none", 0, 0))
-	b.holds()
-	b.land(spec, newJob(spec, "empty", 2, 0))
-	b.holds()
+	for i, j := range []*job{newJob(spec, "none", 0, 0), newJob(spec, "empty", 2, 0)} {
+		u := b.stage(spec, j)
+		b.outcome(b.commit(spec, u), committed, "a commit without files")
+		again := b.commit(spec, u)
+		b.that(again.GetOutcome() == committed || again.GetOutcome() == already, "a commit without files once more must succeed; it is %s: %s", short(again.GetOutcome()), again.GetMessage())
+		b.that(len(b.host.Commits()) <= i+1, "a commit without files that is asked for twice must land once at most")
+		b.holds()
+	}
 }
 
 func commitOne(b *bench) {

@@ -18,6 +18,8 @@ type Options struct {
 	Without map[string]string
 	// NoPartitions is why partitioned tables are left out; empty: they are not.
 	NoPartitions string
+	// EmptyIsNull: the format cannot tell an empty string from NULL in a partition value, as Delta's protocol rules it. Empty strings are left out there.
+	EmptyIsNull bool
 	// Secrets and Dial are what the sink may ask its host for: values by name, and addresses (host:port) by name.
 	Secrets, Dial map[string]string
 	// AllowEnv, AllowRead and Isolation are those of host.Config, for processes.

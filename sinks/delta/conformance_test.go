@@ -7,4 +7,6 @@ import (
 	"github.com/signet-io/signet/sinks/delta"
 )
 
-func TestConformance(t *testing.T) { sinktest.Run(t, sinktest.InProcess(delta.New())) }
+func TestConformance(t *testing.T) {
+	sinktest.Run(t, sinktest.InProcess(delta.New()), sinktest.Options{EmptyIsNull: true})
+}
