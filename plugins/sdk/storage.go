@@ -40,6 +40,9 @@ func (h *Host) read(ctx context.Context, uri string, offset, length, limit int64
 			return nil, 0, FromStatus(err)
 		}
 		size = max(size, m.GetSize())
+		if data == nil && offset == 0 && length == 0 && size <= limit {
+			data = make([]byte, 0, size)
+		}
 		if int64(len(data)+len(m.GetData())) > limit {
 			return nil, 0, fmt.Errorf("get %s: larger than %d bytes; use Open", uri, limit)
 		}
@@ -204,7 +207,8 @@ func (w *Writer) flush() {
 		}
 		w.err = FromStatus(w.err)
 	}
-	w.req, w.sent = &hostv1.PutIfAbsentRequest{}, true
+	// What was sent may still be looked at, so that its buffer is not used again. After a chunk another one is likely.
+	w.req, w.sent = &hostv1.PutIfAbsentRequest{Data: make([]byte, 0, cap(w.req.GetData()))}, true
 }
 
 // Close ends the object. It may be called again and returns the same.

@@ -18,7 +18,8 @@ type batch struct {
 	req      *sinkv1.CommitRequest
 	plan     *plan
 	markers  []string
-	adds     []*log.Add
+	refs     []*sinkv1.StagedRef
+	adds     []*log.Add // of the references, without statistics but numRecords
 	replaced []replaced
 	rows     int64
 	deleted  int64
@@ -42,23 +43,23 @@ func newBatch(req *sinkv1.CommitRequest) (*batch, error) {
 	case len(req.GetUnits()) > 1 && p.Mode != sinkv1.WriteMode_WRITE_MODE_APPEND:
 		return nil, errors.New("a commit that does more than append takes one job")
 	}
-	seen := map[string]string{}
+	seen, raw := map[string]string{}, []byte(nil)
 	for _, u := range req.GetUnits() {
-		if err := b.unit(u, seen); err != nil {
+		if err := b.unit(u, seen, &raw); err != nil {
 			return nil, fmt.Errorf("job %s: %w", u.GetJobId(), err)
 		}
 	}
 	return b, nil
 }
 
-func (b *batch) unit(u *sinkv1.Unit, seen map[string]string) error {
+func (b *batch) unit(u *sinkv1.Unit, seen map[string]string, raw *[]byte) error {
 	if u.GetMarker() == "" || slices.Contains(b.markers, u.GetMarker()) {
 		return fmt.Errorf("marker %q is empty or comes twice", u.GetMarker())
 	}
 	b.markers = append(b.markers, u.GetMarker())
 	var got sinkv1.Totals
 	for _, in := range u.GetRefs() {
-		h, adds, err := readRef(b.plan, u.GetJobId(), in)
+		h, adds, err := readRef(b.plan, u.GetJobId(), in, raw)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (b *batch) unit(u *sinkv1.Unit, seen map[string]string) error {
 			}
 			seen[a.Path] = u.GetJobId()
 		}
-		b.adds, b.replaced = append(b.adds, adds...), append(b.replaced, h.Replaced...)
+		b.refs, b.adds, b.replaced = append(b.refs, in), append(b.adds, adds...), append(b.replaced, h.Replaced...)
 		got.Files, got.Rows, got.Bytes, got.ReplacedFiles = got.Files+h.Files, got.Rows+h.Rows, got.Bytes+h.Bytes, got.ReplacedFiles+int64(len(h.Replaced))
 		for _, r := range h.Replaced {
 			got.DeletedRows, got.UpdatedRows = got.DeletedRows+r.Deleted, got.UpdatedRows+r.Updated

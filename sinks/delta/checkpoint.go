@@ -17,6 +17,28 @@ const (
 	markerAge = 30 * 24 * time.Hour
 )
 
+// manyFiles is how many files a commit adds at most for the snapshot after it to be made at once. That of more takes longer than the answer may, and memory; whoever asks
+// for the table next reads the commit.
+const manyFiles = 5000
+
+// landedBody is landed for a commit of which the adds are staged.
+func (s *Sink) landedBody(ctx context.Context, t *table, version int64, b *body) {
+	if len(b.batch.adds) > manyFiles {
+		if !t.missing && version%interval(t.Snapshot) == 0 {
+			if next, err := s.newest(ctx, t.store); err == nil {
+				s.checkpoint(ctx, t.store, next)
+			}
+		}
+		return
+	}
+	actions, err := b.actions()
+	if err != nil {
+		s.tables.drop(t.location)
+		return
+	}
+	s.landed(ctx, t, log.Commit{Version: version, Actions: actions})
+}
+
 // landed keeps the snapshot that a commit has made, and writes a checkpoint of it where one is due. What fails here fails no commit: the next call reads the log,
 // and the next checkpoint is due soon.
 func (s *Sink) landed(ctx context.Context, t *table, c log.Commit) {
@@ -28,14 +50,19 @@ func (s *Sink) landed(ctx context.Context, t *table, c log.Commit) {
 	if err := s.remember(ctx, t.store, next); err != nil {
 		s.tables.drop(t.location)
 	}
+	s.checkpoint(ctx, t.store, next)
+}
+
+// checkpoint writes the checkpoint of a version if one is due there.
+func (s *Sink) checkpoint(ctx context.Context, st *store, next *log.Snapshot) {
 	if next.Version == 0 || next.Version%interval(next) != 0 || hit("delta.checkpoint.before") != nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, checkpointTime)
 	defer stop()
-	if err := log.WriteCheckpoint(ctx, t.store, next, s.old); err != nil {
-		_ = t.store.host.Log(ctx, "warn", "a checkpoint of a Delta table could not be written; the commit has landed all the same", map[string]string{
-			"version": versionOf(next.Version), "location": t.location, "error": err.Error(),
+	if err := log.WriteCheckpoint(ctx, st, next, s.old); err != nil {
+		_ = st.host.Log(ctx, "warn", "a checkpoint of a Delta table could not be written; the commit has landed all the same", map[string]string{
+			"version": versionOf(next.Version), "location": st.location, "error": err.Error(),
 		})
 	}
 }

@@ -91,27 +91,27 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return refused(ref, err)
 	}
-	commit := log.Commit{}
+	version := int64(0)
 	if !t.missing {
-		commit.Version = t.Version + 1
+		version = t.Version + 1
 	}
-	tx.Txns = a.batch.txns(commit.Version)
-	commit.Actions, err = tx.Build(t.Snapshot, a.sink.now(), uuid.NewString())
+	tx.Txns = a.batch.txns(version)
+	head, err := tx.Head(t.Snapshot, a.sink.now(), uuid.NewString())
 	if err != nil {
 		return refused(ref, err)
 	}
-	body, err := encode(commit.Actions)
+	body, err := newBody(head, a.batch)
 	a.lap(&a.resp.Timings.BuildMicros, &t0)
 	if err != nil {
 		return permanent(ref, err)
 	}
-	err = a.send(ctx, t, commit.Version, body)
+	err = a.send(ctx, t, version, body)
 	a.lap(&a.resp.Timings.CommitMicros, &t0)
 	if err != nil {
 		return err
 	}
 	a.resp.Metrics = a.batch.metrics(tx)
-	a.sink.landed(ctx, t, commit)
+	a.sink.landedBody(ctx, t, version, body)
 	return nil
 }
 
@@ -184,30 +184,8 @@ func (b *batch) txns(version int64) []log.Txn {
 	return out
 }
 
-func encode(actions []log.Action) ([]byte, error) {
-	const frame = 256 // bytes of an action besides what varies: names, numbers, partition values
-	size := 0
-	for i := range actions {
-		size += frame
-		if add := actions[i].Add; add != nil {
-			size += len(add.Path)
-			if add.Stats != nil {
-				size += len(*add.Stats) * 9 / 8 // its quotes are escaped
-			}
-		}
-	}
-	body := make([]byte, 0, size)
-	var err error
-	for i := range actions {
-		if body, err = log.AppendAction(body, &actions[i]); err != nil {
-			return nil, err
-		}
-	}
-	return body, nil
-}
-
 // send asks for the commit point.
-func (a *attempt) send(ctx context.Context, t *table, version int64, body []byte) error {
+func (a *attempt) send(ctx context.Context, t *table, version int64, body *body) error {
 	if err := hit("delta.commit.before-send"); err != nil {
 		return err
 	}
@@ -216,7 +194,18 @@ func (a *attempt) send(ctx context.Context, t *table, version int64, body []byte
 		parent = versionOf(t.Version)
 	}
 	uri := t.store.uri(log.CommitName(version))
-	if _, err := t.store.host.PutIfAbsent(ctx, uri, body, sdk.AsCommitPoint(versionOf(version), parent, a.batch.markers...)); err != nil {
+	w, err := t.store.host.Create(ctx, uri, sdk.AsCommitPoint(versionOf(version), parent, a.batch.markers...))
+	if err != nil {
+		return err
+	}
+	if err := body.write(w); err != nil {
+		w.Abort()
+		if errors.Is(err, errRef) || errors.Is(err, log.ErrCorrupt) {
+			err = permanent(a.batch.req.GetTable(), err)
+		}
+		return err
+	}
+	if err := w.Close(); err != nil {
 		return err
 	}
 	a.resp.Outcome, a.resp.Version, a.resp.Location = sinkv1.Outcome_OUTCOME_COMMITTED, versionOf(version), uri

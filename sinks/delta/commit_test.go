@@ -287,3 +287,38 @@ func TestCheckpoints(t *testing.T) {
 	b.restart()
 	require.Len(t, b.names(), 7)
 }
+
+// A commit of very many files is read as any other, by the sink that made it and by one that remembers nothing; so is the checkpoint after it.
+func TestCommitOfManyFiles(t *testing.T) {
+	const many = 5001
+	b := newBench(t)
+	b.create(definition(true))
+	for v := range int64(8) {
+		b.add(file(fmt.Sprint("before", v), v, str("x")))
+	}
+	files := make([]*planv1.DataFile, many)
+	for i := range files {
+		files[i] = file(fmt.Sprint("many/", i), int64(i), str(fmt.Sprint("p ", i%7)))
+	}
+	for v := int64(9); v <= 10; v++ { // the second one with a checkpoint
+		r := b.add(files...)
+		require.Equal(t, fmt.Sprint(v), r.GetVersion())
+		require.EqualValues(t, many, r.GetMetrics().GetAddedFiles())
+		require.EqualValues(t, 7, r.GetMetrics().GetPartitions())
+		info := b.actions(v)[0].CommitInfo
+		require.Equal(t, fmt.Sprint(many), info.OperationMetrics["numFiles"])
+		require.Equal(t, fmt.Sprint(many*10), info.OperationMetrics["numOutputRows"])
+		require.Len(t, b.names(), int(v-8)*many+8)
+		spec := b.prepare(appending())
+		b.refusedCommit(spec, files[7].GetPath()[len(location)+1:]+" is part of the table already", b.unit(spec, files[7:8]))
+		for _, f := range files {
+			f.Path += "b"
+		}
+	}
+	require.Contains(t, b.host.Objects(), location+"/_delta_log/00000000000000000010.checkpoint.parquet")
+	b.restart()
+	_, scanned, err := b.scan(&sinkv1.PlanScanRequest{Filter: compares(planv1.CompareOp_COMPARE_OP_EQ, 1, integer(5))})
+	require.NoError(t, err)
+	require.Contains(t, scanned, "many/3")
+	require.NotContains(t, scanned, "many/6", "its statistics say that it has larger ids")
+}

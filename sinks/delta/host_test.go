@@ -24,21 +24,21 @@ const location = "file:///warehouse/ns/t %41"
 
 // bench is a sink, its host and a table.
 type bench struct {
-	*testing.T
+	testing.TB
 	host *sinktest.Host
 	sink sinkv1.SinkClient
 	ref  *sinkv1.TableRef
 	jobs int
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	h := sinktest.NewHost(location)
-	return &bench{T: t, host: h, sink: sdktest.NewTestConn(t, delta.New(), h.Register), ref: &sinkv1.TableRef{Catalog: "c", Namespace: []string{"ns"}, Name: "t"}}
+	return &bench{TB: t, host: h, sink: sdktest.NewTestConn(t, delta.New(), h.Register), ref: &sinkv1.TableRef{Catalog: "c", Namespace: []string{"ns"}, Name: "t"}}
 }
 
 // restart is the same table with a sink that remembers nothing.
 func (b *bench) restart() {
-	b.sink = sdktest.NewTestConn(b.T, delta.New(), b.host.Register)
+	b.sink = sdktest.NewTestConn(b.TB, delta.New(), b.host.Register)
 }
 
 func field(name string, kind planv1.TypeKind) *planv1.Field {

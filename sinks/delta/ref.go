@@ -61,17 +61,26 @@ func encodeRef(h *refHeader, lines []byte) (*sinkv1.StagedRef, error) {
 	return &sinkv1.StagedRef{Data: enc.EncodeAll(raw, nil)}, nil
 }
 
-// readRef reads a reference of a job.
-func readRef(p *plan, job string, in *sinkv1.StagedRef) (*refHeader, []*log.Add, error) {
+// unpack gives the header of a reference and its lines. raw is used for what they are parts of, and comes back.
+func unpack(in *sinkv1.StagedRef, raw []byte) (head, lines, grown []byte, err error) {
 	dec, err := decoder()
+	if err != nil {
+		return nil, nil, raw, err
+	}
+	if raw, err = dec.DecodeAll(in.GetData(), raw[:0]); err != nil {
+		return nil, nil, raw, fmt.Errorf("%w: %w", errRef, err)
+	}
+	head, lines, _ = bytes.Cut(raw, []byte{'\n'})
+	return head, lines, raw, nil
+}
+
+// readRef reads a reference of a job, and its adds without their statistics. raw is as in unpack; what is read is no part of it.
+func readRef(p *plan, job string, in *sinkv1.StagedRef, raw *[]byte) (*refHeader, []*log.Add, error) {
+	head, lines, grown, err := unpack(in, *raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := dec.DecodeAll(in.GetData(), nil)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errRef, err)
-	}
-	head, lines, _ := bytes.Cut(raw, []byte{'\n'})
+	*raw = grown
 	h := &refHeader{}
 	if err := json.Unmarshal(head, h); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errRef, err)
@@ -83,15 +92,9 @@ func readRef(p *plan, job string, in *sinkv1.StagedRef) (*refHeader, []*log.Add,
 	if len(lines) == 0 {
 		return h, nil, nil
 	}
-	actions, err := log.ParseCommit(lines)
+	adds, err := log.ParseAdds(lines)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errRef, err)
-	}
-	adds := make([]*log.Add, len(actions))
-	for i := range actions {
-		if adds[i] = actions[i].Add; adds[i] == nil {
-			return nil, nil, fmt.Errorf("%w: line %d adds no file", errRef, i+2)
-		}
 	}
 	if int64(len(adds)) != h.Files {
 		return nil, nil, fmt.Errorf("%w: it holds %d files, and says %d", errRef, len(adds), h.Files)

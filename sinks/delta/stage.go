@@ -36,7 +36,7 @@ func (s *Sink) Stage(_ context.Context, header *sinkv1.StageHeader, manifests *s
 		if err := st.check(m.Header); err != nil {
 			return nil, permanent(ref, fmt.Errorf("%s: %w", where, err))
 		}
-		for f, err := range m.Files() {
+		for f, err := range m.EachLean() {
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +81,7 @@ func (st *staging) check(h *planv1.ManifestHeader) error {
 	return nil
 }
 
-func (st *staging) add(f *planv1.DataFile) error {
+func (st *staging) add(f sdk.LeanFile) error {
 	switch {
 	case f.GetContent() != planv1.FileContent_FILE_CONTENT_UNSPECIFIED:
 		return fmt.Errorf("it is of content %s, and Delta tables are written data files only", f.GetContent())
@@ -94,12 +94,12 @@ func (st *staging) add(f *planv1.DataFile) error {
 	if path == "" || !below && !st.plan.GetAddsFiles() {
 		return fmt.Errorf("it does not lie below the table's location %s", st.plan.Location)
 	}
-	partition, err := st.partition(f)
+	partition, err := st.partition(f.DataFile)
 	if err != nil {
 		return err
 	}
 	a := &log.Add{Path: path, PartitionValues: partition, Size: f.GetSizeBytes(), ModificationTime: st.millis, DataChange: true}
-	if a.Stats, err = st.stats.text(f); err != nil {
+	if a.Stats, err = st.stats.of(f); err != nil {
 		return err
 	}
 	if st.lines, err = log.AppendAction(st.lines, &log.Action{Add: a}); err != nil {

@@ -83,6 +83,9 @@ func (p *plan) replaces() bool {
 	return p.Mode == sinkv1.WriteMode_WRITE_MODE_ROW_LEVEL || p.Mode == sinkv1.WriteMode_WRITE_MODE_REWRITE
 }
 
+// rearranges reports whether the rows are those that were there.
+func (p *plan) rearranges() bool { return p.Mode == sinkv1.WriteMode_WRITE_MODE_REWRITE }
+
 func (p *plan) overwrites() bool {
 	return p.Mode == sinkv1.WriteMode_WRITE_MODE_OVERWRITE || p.Mode == sinkv1.WriteMode_WRITE_MODE_REPLACE
 }

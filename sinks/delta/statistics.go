@@ -5,7 +5,11 @@ import (
 	"slices"
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
+
 	planv1 "github.com/signet-io/signet/api/plan/v1"
+	"github.com/signet-io/signet/internal/manifest"
+	"github.com/signet-io/signet/plugins/sdk"
 	"github.com/signet-io/signet/sinks/delta/log/schema"
 	"github.com/signet-io/signet/sinks/delta/log/stats"
 	"github.com/signet-io/signet/sinks/delta/log/value"
@@ -67,54 +71,110 @@ func leafFields(s *planv1.Schema, l *stats.Layout) []*planv1.Field {
 	return out
 }
 
-// statistician writes the statistics of files.
+// statistician writes the statistics of files, one after the other.
 type statistician struct {
 	layout *stats.Layout
 	places map[int32]int // of columns in the layout, by field id
+	file   stats.File
+	text   []byte
 }
 
 func newStatistician(p *plan) *statistician {
 	l, _ := p.layout(p.schema) // the warning came with the write spec
-	out := &statistician{layout: l, places: map[int32]int{}}
+	out := &statistician{layout: l, places: map[int32]int{}, file: stats.File{Columns: make([]stats.Column, len(l.Leaves()))}}
 	for i, f := range leafFields(schemaOf(p.schema), l) {
-		out.places[f.GetId()] = i
+		if kind := l.Leaves()[i].Type.Kind; kind != schema.Array && kind != schema.Map {
+			out.places[f.GetId()] = i
+		}
 	}
 	return out
 }
 
-// text is what the log says of a file's rows.
-func (st *statistician) text(f *planv1.DataFile) (*string, error) {
-	file := &stats.File{Records: f.GetRecordCount(), Columns: make([]stats.Column, len(st.layout.Leaves()))}
-	for i := range file.Columns {
-		file.Columns[i].Nulls = -1
+// of is what the log says of a file's rows.
+func (st *statistician) of(f sdk.LeanFile) (*string, error) {
+	st.file.Records = f.GetRecordCount()
+	for i := range st.file.Columns {
+		st.file.Columns[i] = stats.Column{Nulls: -1}
 	}
-	for _, m := range f.GetColumns() {
-		i, ok := st.places[m.GetFieldId()]
-		if !ok {
-			continue
+	var m manifest.Metrics
+	for _, raw := range f.Columns {
+		read := st.lean
+		if !m.Decode(raw) {
+			read = func(*manifest.Metrics) error { return st.metrics(raw) }
 		}
-		leaf := st.layout.Leaves()[i]
-		if leaf.Type.Kind == schema.Array || leaf.Type.Kind == schema.Map {
-			continue
-		}
-		c := &file.Columns[i]
-		if m.NullCount != nil {
-			c.Nulls = m.GetNullCount()
-		}
-		c.NaNFree = m.NanCount != nil && m.GetNanCount() == 0
-		var err error
-		if c.Min, err = boundOf(leaf.Type, m.GetLower()); err == nil {
-			c.Max, err = boundOf(leaf.Type, m.GetUpper())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("bounds of column %s: %w", leaf.Name(), err)
+		if err := read(&m); err != nil {
+			return nil, err
 		}
 	}
-	text, err := st.layout.JSON(file)
-	return &text, err
+	var err error
+	if st.text, err = st.layout.AppendJSON(st.text[:0], &st.file); err != nil {
+		return nil, err
+	}
+	text := string(st.text)
+	return &text, nil
 }
 
-// boundOf reads a bound; none is NULL.
-func boundOf(t schema.Type, b *planv1.Bound) (value.Value, error) {
-	return valueOf(t, b.GetValue())
+// lean takes the metrics of a column as most are.
+func (st *statistician) lean(m *manifest.Metrics) error {
+	i, ok := st.places[m.FieldID]
+	if !ok {
+		return nil
+	}
+	c := &st.file.Columns[i]
+	if m.HasNulls {
+		c.Nulls = m.Nulls
+	}
+	c.NaNFree = m.HasNaNs && m.NaNs == 0
+	return st.bounds(i, leanValue(&m.Lower), leanValue(&m.Upper))
+}
+
+func leanValue(s *manifest.Scalar) value.Value {
+	switch s.Kind {
+	case manifest.IntegerScalar:
+		return value.OfInt(s.Integer)
+	case manifest.FloatScalar:
+		return value.OfFloat64(s.Float)
+	case manifest.StringScalar:
+		return value.OfString(string(s.Text))
+	}
+	return value.Value{}
+}
+
+// metrics takes those of any column.
+func (st *statistician) metrics(raw []byte) error {
+	m := &planv1.ColumnMetrics{}
+	if err := proto.Unmarshal(raw, m); err != nil {
+		return fmt.Errorf("metrics of a column: %w", err)
+	}
+	i, ok := st.places[m.GetFieldId()]
+	if !ok {
+		return nil
+	}
+	c := &st.file.Columns[i]
+	if m.NullCount != nil {
+		c.Nulls = m.GetNullCount()
+	}
+	c.NaNFree = m.NanCount != nil && m.GetNanCount() == 0
+	leaf := st.layout.Leaves()[i]
+	lower, err := valueOf(leaf.Type, m.GetLower().GetValue())
+	if err != nil {
+		return fmt.Errorf("bounds of column %s: %w", leaf.Name(), err)
+	}
+	upper, err := valueOf(leaf.Type, m.GetUpper().GetValue())
+	if err != nil {
+		return fmt.Errorf("bounds of column %s: %w", leaf.Name(), err)
+	}
+	return st.bounds(i, lower, upper)
+}
+
+// bounds of a column; NULL is none.
+func (st *statistician) bounds(i int, lower, upper value.Value) error {
+	leaf := st.layout.Leaves()[i]
+	for _, v := range []value.Value{lower, upper} {
+		if err := value.Check(leaf.Type, v); err != nil {
+			return fmt.Errorf("bounds of column %s: %w", leaf.Name(), err)
+		}
+	}
+	st.file.Columns[i].Min, st.file.Columns[i].Max = lower, upper
+	return nil
 }

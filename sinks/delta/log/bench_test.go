@@ -132,3 +132,13 @@ func TestEncode_CommitOf100000FilesIsLean(t *testing.T) {
 	require.Equal(t, 2000, strings.Count(string(encodeAll(t, actions)), "\n"))
 	require.Less(t, size/2000, 800, "bytes for each file")
 }
+
+func BenchmarkParseAddsOf100000Files(b *testing.B) {
+	data := encodeAll(b, benchAdds(100_000))
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := log.ParseAdds(data)
+		require.NoError(b, err)
+	}
+}

@@ -106,16 +106,16 @@ func TestCodec_ReadsOtherWritersForms(t *testing.T) {
 func TestCodec_WhatIsWrongNamesTheLine(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"add":{"path":"a"`: "line 2", `{"add":{"path":"a"}} x`: "want the end", `[]`: "want an object", `null`: "want an object",
-		`{"add":{}}`: "path is missing", `{"add":{"path":""}}`: "it is empty", `{"add":{"path":"%zz"}}`: "path in the log", `{"add":{"path":"%00"}}`: "path in the log",
+		`{"add":{}}`: "add.path is missing", `{"add":7}`: "add is not an object", `{"remove":{"tags":{"a b":[]}}}`: `remove.tags."a b" is not a string`, `{"add":{"path":""}}`: "it is empty", `{"add":{"path":"%zz"}}`: "path in the log", `{"add":{"path":"%00"}}`: "path in the log",
 		`{"add":{"path":"%ff"}}`: "path in the log", `{"add":{"path":"a","size":1.5}}`: "whole number", `{"add":{"path":"a","size":9223372036854775808}}`: "whole number",
-		`{"add":{"path":"a","size":"1"}}`: "want a number", `{"add":{"path":"a","size":01}}`: "want a number", `{"add":{"path":"a","size":-}}`: "want a number",
-		`{"add":{"path":"a","size":-1}}`: "negative size", `{"add":{"path":"a","partitionValues":{"p":[]}}}`: "want a string",
+		`{"add":{"path":"a","size":"1"}}`: "line 2: add.size is not a number (byte 26 of the line)", `{"add":{"path":"a","size":01}}`: "add.size is not a number", `{"add":{"path":"a","size":-}}`: "add.size is not a number",
+		`{"add":{"path":"a","size":-1}}`: "negative size", `{"add":{"path":"a","partitionValues":{"p":[]}}}`: "add.partitionValues.p is not a string", `{"add":{"path":7}}`: "line 2: add.path is not a string (byte 15 of the line)",
 		`{"add":{"path":"a","deletionVector":{"storageType":"","pathOrInlineDv":""}}}`:                       "storage type",
 		`{"add":{"path":"a","deletionVector":{"storageType":"u","pathOrInlineDv":"x","offset":2147483648}}}`: "32 bits",
-		`{"protocol":{"minReaderVersion":1}}`:                                                                "minWriterVersion is missing", `{"metaData":{"name":"x"}}`: "id is missing", `{"txn":{"appId":"a"}}`: "version is missing",
+		`{"protocol":{"minReaderVersion":1}}`:                                                                "protocol.minWriterVersion is missing", `{"metaData":{"name":"x"}}`: "metaData.id is missing", `{"txn":{"appId":"a"}}`: "txn.version is missing",
 		`{"x":` + strings.Repeat("[", 2000): "nested deeper", "{\"txn\":{\"appId\":\"\xff\",\"version\":1}}": "not UTF-8", "{\"txn\":{\"appId\":\"\x01\",\"version\":1}}": "control character",
 		`{"txn":{"appId":"\x","version":1}}`: "escape", `{"txn":{"appId":"\u12g4","version":1}}`: "hexadecimal", `{"txn":{"appId":"\`: "end of a string",
-		`{"a":tru}`: "true or false", `{"a":nul}`: "null", `{"a" 1}`: "want ':'", `{"a":1,}`: "want a string", `{"x":{"a":1 "b":2}}`: "',' or '}'", `{"x":[1 2]}`: "',' or ']'",
+		`{"a":tru}`: "a is not true or false", `{"a":nul}`: "a is not null", `{"a" 1}`: "want ':'", `{"a":1,}`: "want the name of a field", `{"x":{"a":1 "b":2}}`: "',' or '}'", `{"x":[1 2]}`: "',' or ']'",
 	} {
 		_, err := ParseCommit([]byte("{\"x\":1}\n" + line))
 		require.ErrorIs(t, err, ErrCorrupt, line)

@@ -16,15 +16,9 @@ const maxDepth = 1000
 // jsonReader reads one JSON document front to back. A commit of 100,000 files is 50 MB, which reflection would decode in seconds and field names without regard to
 // case; this reads it in a tenth of a second, and numbers without float64.
 type jsonReader struct {
-	data []byte
-	at   int
-}
-
-func (r *jsonReader) wrong(want string) error {
-	if r.at >= len(r.data) {
-		return fmt.Errorf("want %s where it ends", want)
-	}
-	return fmt.Errorf("want %s at byte %d", want, r.at)
+	data    []byte
+	at      int
+	scratch []byte // of the last string that has escapes
 }
 
 // peek skips white space and gives the next byte, 0 at the end.
@@ -69,23 +63,31 @@ func (r *jsonReader) object(member func(name string) error) error {
 	if r.null() {
 		return nil
 	}
-	if err := r.take('{'); err != nil {
-		return err
+	if r.peek() != '{' {
+		return r.not("an object")
 	}
+	r.at++
 	if r.peek() == '}' {
 		r.at++
 		return nil
 	}
 	for {
-		name, err := r.text()
+		if r.peek() != '"' {
+			return r.wrong("the name of a field")
+		}
+		raw, err := r.chars()
 		if err != nil {
 			return err
+		}
+		name, known := fieldNames[string(raw)]
+		if !known {
+			name = string(raw)
 		}
 		if err := r.take(':'); err != nil {
 			return err
 		}
 		if err := member(name); err != nil {
-			return fmt.Errorf("%.100q: %w", name, err)
+			return within(name, err)
 		}
 		switch r.peek() {
 		case ',':
@@ -101,9 +103,10 @@ func (r *jsonReader) object(member func(name string) error) error {
 
 // array calls element for each element, which reads it.
 func (r *jsonReader) array(element func() error) error {
-	if err := r.take('['); err != nil {
-		return err
+	if r.peek() != '[' {
+		return r.not("an array")
 	}
+	r.at++
 	if r.peek() == ']' {
 		r.at++
 		return nil
@@ -124,10 +127,16 @@ func (r *jsonReader) array(element func() error) error {
 	}
 }
 
-// text reads a string. Half a surrogate pair becomes U+FFFD, and bytes that are not UTF-8 are an error.
+// text reads a string.
 func (r *jsonReader) text() (string, error) {
+	b, err := r.chars()
+	return string(b), err
+}
+
+// chars is text without a copy: it is valid until the next string is read. Half a surrogate pair becomes U+FFFD, and bytes that are not UTF-8 are an error.
+func (r *jsonReader) chars() ([]byte, error) {
 	if r.peek() != '"' {
-		return "", r.wrong("a string")
+		return nil, r.not("a string")
 	}
 	start := r.at + 1
 	for i := start; i < len(r.data); i++ {
@@ -139,23 +148,23 @@ func (r *jsonReader) text() (string, error) {
 			return r.escaped(start, i)
 		case b < ' ':
 			r.at = i
-			return "", r.wrong("no control character in a string")
+			return nil, r.wrong("no control character in a string")
 		}
 	}
 	r.at = len(r.data)
-	return "", r.wrong("the end of a string")
+	return nil, r.wrong("the end of a string")
 }
 
-func checkUTF8(b []byte) (string, error) {
+func checkUTF8(b []byte) ([]byte, error) {
 	if !utf8.Valid(b) {
-		return "", fmt.Errorf("a string that is not UTF-8: %.100q", b)
+		return nil, fmt.Errorf("a string that is not UTF-8: %.100q", b)
 	}
-	return string(b), nil
+	return b, nil
 }
 
 // escaped reads the rest of a string in which the byte at i is the first backslash.
-func (r *jsonReader) escaped(start, i int) (string, error) {
-	end := i // the closing quote, so that the result is made in one piece
+func (r *jsonReader) escaped(start, i int) ([]byte, error) {
+	end := i // the closing quote
 	for end < len(r.data) && r.data[end] != '"' {
 		if r.data[end] == '\\' {
 			end++
@@ -164,18 +173,22 @@ func (r *jsonReader) escaped(start, i int) (string, error) {
 	}
 	if end >= len(r.data) {
 		r.at = len(r.data)
-		return "", r.wrong("the end of a string")
+		return nil, r.wrong("the end of a string")
 	}
-	out := append(make([]byte, 0, end-start), r.data[start:i]...)
+	out := append(r.scratch[:0], r.data[start:i]...)
 	for i < end {
 		b := r.data[i]
 		i++
 		if b < ' ' {
 			r.at = i - 1
-			return "", r.wrong("no control character in a string")
+			return nil, r.wrong("no control character in a string")
 		}
 		if b != '\\' {
-			out = append(out, b)
+			to := i
+			for to < end && r.data[to] >= ' ' && r.data[to] != '\\' {
+				to++
+			}
+			out, i = append(out, r.data[i-1:to]...), to
 			continue
 		}
 		b = r.data[i]
@@ -197,7 +210,7 @@ func (r *jsonReader) escaped(start, i int) (string, error) {
 			c, ok := hex4(r.data[i:end])
 			if !ok {
 				r.at = i
-				return "", r.wrong("four hexadecimal digits")
+				return nil, r.wrong("four hexadecimal digits")
 			}
 			i += 4
 			if utf16.IsSurrogate(c) {
@@ -212,10 +225,10 @@ func (r *jsonReader) escaped(start, i int) (string, error) {
 			out = utf8.AppendRune(out, c)
 		default:
 			r.at = i - 1
-			return "", r.wrong("an escape")
+			return nil, r.wrong("an escape")
 		}
 	}
-	r.at = end + 1
+	r.at, r.scratch = end+1, out
 	return checkUTF8(out)
 }
 
@@ -245,11 +258,11 @@ func (r *jsonReader) number() ([]byte, error) {
 	zero := is("0")
 	first := i
 	if !digits() || zero && i > first+1 {
-		return nil, r.wrong("a number")
+		return nil, r.not("a number")
 	}
 	if is(".") {
 		if i++; !digits() {
-			return nil, r.wrong("a number")
+			return nil, r.not("a number")
 		}
 	}
 	if is("eE") {
@@ -257,7 +270,7 @@ func (r *jsonReader) number() ([]byte, error) {
 			i++
 		}
 		if !digits() {
-			return nil, r.wrong("a number")
+			return nil, r.not("a number")
 		}
 	}
 	r.at = i
@@ -298,7 +311,7 @@ func (r *jsonReader) boolean() (bool, error) {
 			return b, nil
 		}
 	}
-	return false, r.wrong("true or false")
+	return false, r.not("true or false")
 }
 
 // raw copies the next value, whatever it is.
@@ -322,12 +335,12 @@ func (r *jsonReader) skip(depth int) error {
 	case '[':
 		return r.array(func() error { return r.skip(depth + 1) })
 	case '"':
-		_, err = r.text()
+		_, err = r.chars()
 	case 't', 'f':
 		_, err = r.boolean()
 	case 'n':
 		if !r.null() {
-			err = r.wrong("null")
+			err = r.not("null")
 		}
 	default:
 		_, err = r.number()

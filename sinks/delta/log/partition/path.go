@@ -24,12 +24,12 @@ func DirName(column string, text *string) string {
 
 // Escape escapes a column's name or a value for a directory: control characters, DEL and "#%'*/:=?\{[]^ ; neither spaces nor what is not ASCII.
 func Escape(s string) string {
-	return escape(s, func(b byte) bool { return b < ' ' || b == 0x7f || strings.IndexByte("\"#%'*/:=?\\{[]^", b) >= 0 })
+	return escape(s, &inDirectories)
 }
 
 // EncodePath writes a path as the log does, a relative one or an absolute URI with its parts decoded. It is how java.net.URI quotes, by which Spark makes its paths.
 func EncodePath(path string) string {
-	return escape(path, func(b byte) bool { return b <= ' ' || b == 0x7f || strings.IndexByte("\"#%<>?[\\]^`{|}", b) >= 0 })
+	return escape(path, &inPaths)
 }
 
 // DecodePath reads a path of the log. A percent sign without two hexadecimal digits, and what would not be UTF-8 or holds a NUL, is ErrPath.
@@ -48,12 +48,30 @@ func DecodePath(path string) (string, error) {
 
 const hex = "0123456789ABCDEF"
 
-func escape(s string, special func(byte) bool) string {
+// What is escaped, by bytes.
+var (
+	inDirectories = specials("\"#%'*/:=?\\{[]^")
+	inPaths       = specials(" \"#%<>?[\\]^`{|}")
+)
+
+// specials are control characters, DEL and those of the text.
+func specials(text string) (out [256]bool) {
+	for b := range ' ' {
+		out[b] = true
+	}
+	out[0x7f] = true
+	for i := range len(text) {
+		out[text[i]] = true
+	}
+	return out
+}
+
+func escape(s string, special *[256]bool) string {
 	for i := range len(s) {
-		if special(s[i]) {
+		if special[s[i]] {
 			out := append(make([]byte, 0, len(s)+16), s[:i]...)
 			for ; i < len(s); i++ {
-				if b := s[i]; special(b) {
+				if b := s[i]; special[b] {
 					out = append(out, '%', hex[b>>4], hex[b&15])
 				} else {
 					out = append(out, b)

@@ -20,15 +20,21 @@ const (
 
 // JSON writes the statistics of a file. A bound that is no value of its column, or bounds that are the wrong way round, are an error.
 func (l *Layout) JSON(f *File) (string, error) {
+	out, err := l.AppendJSON(make([]byte, 0, 64+48*len(l.leaves)), f)
+	return string(out), err
+}
+
+// AppendJSON is JSON to the end of dst, which comes back as it was with an error.
+func (l *Layout) AppendJSON(dst []byte, f *File) ([]byte, error) {
 	if len(f.Columns) != len(l.leaves) || f.Records < 0 {
-		return "", fmt.Errorf("statistics of %d columns and %d rows; the table's have %d columns", len(f.Columns), f.Records, len(l.leaves))
+		return dst, fmt.Errorf("statistics of %d columns and %d rows; the table's have %d columns", len(f.Columns), f.Records, len(l.leaves))
 	}
 	for i, c := range f.Columns {
 		if err := l.check(i, c, f.Records); err != nil {
-			return "", fmt.Errorf("column %s: %w", l.leaves[i].Name(), err)
+			return dst, fmt.Errorf("column %s: %w", l.leaves[i].Name(), err)
 		}
 	}
-	out := strconv.AppendInt(append(make([]byte, 0, 64+48*len(l.leaves)), `{"numRecords":`...), f.Records, 10)
+	out := strconv.AppendInt(append(dst, `{"numRecords":`...), f.Records, 10)
 	member := func(name string, write func([]byte, int) []byte) {
 		start := len(out)
 		out = append(append(append(out, `,"`...), name...), `":`...)
@@ -48,7 +54,7 @@ func (l *Layout) JSON(f *File) (string, error) {
 	if f.Loose {
 		out = append(out, `,"tightBounds":false`...)
 	}
-	return string(append(out, '}')), nil
+	return append(out, '}'), nil
 }
 
 func (l *Layout) check(i int, c Column, records int64) error {
@@ -212,6 +218,13 @@ func (l *Layout) cut(s string, upper bool) (string, bool) {
 }
 
 func appendString(dst []byte, s string) []byte {
+	plain := 0
+	for plain < len(s) && s[plain] >= ' ' && s[plain] <= '~' && s[plain] != '"' && s[plain] != '\\' {
+		plain++
+	}
+	if plain == len(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

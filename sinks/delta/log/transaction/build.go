@@ -28,6 +28,24 @@ const (
 // a file that is there twice or not at all, values of other partition columns, removals from an append-only table.
 // ErrNothing: there is nothing to commit. ErrLanded: one of the Txns is there.
 func (t *Transaction) Build(at *log.Snapshot, now time.Time, txnID string) ([]log.Action, error) {
+	out, err := t.Head(at, now, txnID)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range t.Adds {
+		if f.DataChange == t.Rearranges {
+			changed := *f
+			changed.DataChange = !t.Rearranges
+			f = &changed
+		}
+		out = append(out, log.Action{Add: f})
+	}
+	return out, nil
+}
+
+// Head is Build without the adds, for who has them as lines: these have to follow what Head gives, with dataChange as Rearranges wants it. Of the statistics of Adds only
+// numRecords is looked at.
+func (t *Transaction) Head(at *log.Snapshot, now time.Time, txnID string) ([]log.Action, error) {
 	if t.empty() {
 		return nil, ErrNothing
 	}
@@ -52,7 +70,7 @@ func (t *Transaction) Build(at *log.Snapshot, now time.Time, txnID string) ([]lo
 	}
 	info.Timestamp = &millis
 
-	out := make([]log.Action, 0, 3+len(t.Txns)+len(t.Domains)+len(t.Removes)+len(t.Adds))
+	out := make([]log.Action, 0, 3+len(t.Txns)+len(t.Domains)+len(t.Removes))
 	out = append(out, log.Action{CommitInfo: info})
 	if t.Protocol != nil || at == nil {
 		out = append(out, log.Action{Protocol: &protocol})
@@ -74,14 +92,6 @@ func (t *Transaction) Build(at *log.Snapshot, now time.Time, txnID string) ([]lo
 	for i, f := range t.Removes {
 		removes[i] = t.remove(f, &millis)
 		out = append(out, log.Action{Remove: &removes[i]})
-	}
-	for _, f := range t.Adds {
-		if f.DataChange == t.Rearranges {
-			changed := *f
-			changed.DataChange = !t.Rearranges
-			f = &changed
-		}
-		out = append(out, log.Action{Add: f})
 	}
 	return out, nil
 }
